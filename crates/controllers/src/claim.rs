@@ -5,7 +5,8 @@
 //!    object of ours that no longer matches is released. A terminating owner does neither.
 //! 3. An event of an object concerns its controller; an event of an orphan concerns the owners whose selector matches
 //!    it, which are found by an index and never by iterating over the namespace.
-//! 4. An owner whose selector matches everything, or not even its own template, is skipped.
+//! 4. An object that cannot be claimed, because the server refuses it, does not hold back the others; the pass fails.
+//! 5. An owner whose selector matches everything, or not even its own template, is skipped.
 //!
 //! Follows `controller_ref_manager.go` of Kubernetes 1.37.1. Used for pods of ReplicaSets, ReplicationControllers,
 //! StatefulSets, DaemonSets and Jobs, for ReplicaSets of Deployments, and for ControllerRevisions.

@@ -85,27 +85,46 @@ async fn claimed_by<O: Kind, V: Kind>(
     counts: impl Fn(&V) -> bool,
 ) -> Result<Claimed<V>, Error> {
     let mut claimed = Claimed { own: Vec::new(), others: Vec::new(), has_adopted: false };
+    let mut refused = None;
     for object in children.own_and_orphaned(claimer.cx, claimer.owner.meta()).await? {
         let is_claimed = claim(claimer.owner.meta(), is_selected(&object), object.meta());
-        match is_claimed {
+        let outcome = match is_claimed {
             _ if !counts(&object) => {
                 if is_claimed == Claim::Keep {
                     claimed.others.push(object);
                 }
+                Ok(())
             }
-            Claim::Ignore => {}
-            Claim::Keep => claimed.own.push(object),
-            Claim::Release => claimer.release::<V>(object.meta()).await?,
+            Claim::Ignore => Ok(()),
+            Claim::Keep => {
+                claimed.own.push(object);
+                Ok(())
+            }
+            Claim::Release => claimer.release::<V>(object.meta()).await,
             Claim::Adopt => {
                 claimer.check_still_wanted().await?;
-                if claimer.adopt::<V>(object.meta()).await? {
-                    claimed.own.push(object);
-                    claimed.has_adopted = true;
-                }
+                claimer.adopt::<V>(object.meta()).await.map(|is_there| {
+                    if is_there {
+                        claimed.own.push(object);
+                        claimed.has_adopted = true;
+                    }
+                })
             }
+        };
+        match outcome {
+            Ok(()) => {}
+            Err(error) if concerns_one_object(&error) => refused = refused.or(Some(error)),
+            Err(error) => return Err(error.into()),
         }
     }
-    Ok(claimed)
+    // What the owner has is not certain before every object is claimed.
+    refused.map_or(Ok(claimed), |error| Err(error.into()))
+}
+
+/// Whether a failure to claim an object concerns that object alone: the server refused the write. The others are claimed
+/// all the same. Any other failure would meet them, too.
+pub(super) fn concerns_one_object(error: &WriteError) -> bool {
+    matches!(error, WriteError::Rejected(_) | WriteError::Conflict)
 }
 
 // === impl Claimer ===
@@ -131,7 +150,7 @@ impl<O: Kind> Claimer<'_, O> {
     }
 
     /// Adopts an object; returns whether it still exists.
-    async fn adopt<V: Kind>(&self, object: &Meta) -> Result<bool, Error> {
+    async fn adopt<V: Kind>(&self, object: &Meta) -> Result<bool, WriteError> {
         let mut patch = json!({ "metadata": { "ownerReferences": [owner_ref(self.owner)], "uid": object.uid } });
         if let Some(finalizer) = self.finalizer {
             patch["metadata"]["finalizers"] = json!([finalizer]);
@@ -141,11 +160,11 @@ impl<O: Kind> Claimer<'_, O> {
         match write.patch(&V::RESOURCE, &object.key(), Patch::Strategic(&patch), &why).await {
             Ok(_) => Ok(true),
             Err(WriteError::NotFound) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
     }
 
-    async fn release<V: Kind>(&self, object: &Meta) -> Result<(), Error> {
+    async fn release<V: Kind>(&self, object: &Meta) -> Result<(), WriteError> {
         let drop_us = json!({ "$patch": "delete", "uid": self.owner.meta().uid });
         let mut patch = json!({ "metadata": { "ownerReferences": [drop_us], "uid": object.uid } });
         if let Some(finalizer) = self.finalizer {
@@ -157,6 +176,6 @@ impl<O: Kind> Claimer<'_, O> {
         // It has no owners any more, or another object has the name: it is released either way.
         let is_released =
             |error: &WriteError| matches!(error, WriteError::Rejected(status) if status.reason == "Invalid");
-        Ok(released.ok_if_gone().ok_if(is_released)?)
+        released.ok_if_gone().ok_if(is_released)
     }
 }

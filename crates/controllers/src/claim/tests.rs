@@ -1,6 +1,7 @@
 //! Table tests of the pure functions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use steersman_base::{ObjectKey, Uid};
@@ -8,9 +9,12 @@ use steersman_informer::{Change, End};
 use steersman_model::View;
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
+use steersman_runtime::WriteError;
+use steersman_runtime::writer::Rejection;
 use steersman_testing::objects::{self, ObjectBuilder as _, controller_ref};
 
 use super::map::{self, SelectorKey};
+use super::sync::concerns_one_object;
 use super::{Claim, Selecting, claim, usable};
 use crate::test_objects::{NOW, decode, merged, pod, ready_since, replica_set, terminating};
 
@@ -37,6 +41,21 @@ fn a_pod_is_claimed_as_upstream_claims_it() {
     check("an orphan that goes", json!({}), terminating(), Claim::Ignore);
     check("an orphan, but we go", terminating(), json!({}), Claim::Ignore);
     check("an orphan elsewhere", json!({}), json!({ "metadata": { "namespace": "other" } }), Claim::Ignore);
+}
+
+#[test]
+fn a_refusal_concerns_one_object_and_any_other_failure_concerns_all() {
+    for (error, want) in [
+        (WriteError::Rejected(Rejection::default()), true),
+        (WriteError::Conflict, true),
+        (WriteError::NotLeader, false),
+        (WriteError::NamespaceTerminating, false),
+        (WriteError::Unreachable("nobody there".into()), false),
+        (WriteError::Throttled(Duration::from_secs(1)), false),
+        (WriteError::Unknown(Box::default()), false),
+    ] {
+        assert_eq!(concerns_one_object(&error), want, "{error}");
+    }
 }
 
 #[test]

@@ -69,11 +69,14 @@ pub(super) fn first_annotations(deployment: &DeploymentView, sets: &Sets) -> Str
 /// If a revision is not a number, it was changed by others, and nothing is changed.
 pub(super) fn annotations_of_new(deployment: &DeploymentView, sets: &Sets, new: &ReplicaSetView) -> StringMap {
     let held = &new.meta().annotations;
-    let Some(before) = revision(new.meta()) else { return held.clone() };
+    // An empty text is as good as none here: the ReplicaSet would never get a revision.
+    let is_empty = held.get(annotations::DEPLOYMENT_REVISION).is_some_and(|text| text.is_empty());
+    let before = if is_empty { Some(0) } else { revision(new.meta()) };
+    let Some(before) = before else { return held.clone() };
     let mut map = copied(deployment.meta(), map_of(held));
     let next = next_revision(sets);
     if before < next {
-        if let Some(text) = held.get(annotations::DEPLOYMENT_REVISION) {
+        if let Some(text) = held.get(annotations::DEPLOYMENT_REVISION).filter(|text| !text.is_empty()) {
             remember(&mut map, text);
         }
         put(&mut map, annotations::DEPLOYMENT_REVISION, &next.to_string());

@@ -155,7 +155,8 @@ fn has_timed_out(current: Option<&Condition>, deadline: i64, now: Time) -> bool 
         // The condition is that of an earlier rollout; the start of the new one is about to be observed.
         THROUGH => false,
         TIMED_OUT => true,
-        _ => current.last_update_time.is_some_and(|said| said.plus_seconds(deadline) < now),
+        // Without a time, as a tool may have written it, it is as old as can be.
+        _ => current.last_update_time.is_none_or(|said| said.plus_seconds(deadline) < now),
     }
 }
 

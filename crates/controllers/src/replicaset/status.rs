@@ -50,8 +50,12 @@ fn conditions(set: &impl Replicated, have: usize, failure: Option<&str>, now: Ti
         None => drop(condition::remove(&mut conditions, REPLICA_FAILURE)),
         Some(_) if condition::find(&conditions, REPLICA_FAILURE).is_some() => {}
         Some(message) => {
-            let reason = if have < plan::wanted(set) { "FailedCreate" } else { "FailedDelete" };
-            let failure = Condition::new(REPLICA_FAILURE, ConditionStatus::True).because(reason, message);
+            let failure = Condition::new(REPLICA_FAILURE, ConditionStatus::True);
+            let failure = if have < plan::wanted(set) {
+                failure.because("FailedCreate", message)
+            } else {
+                failure.because("FailedDelete", &format!("unable to delete pods: {message}"))
+            };
             conditions.push(Condition { last_transition_time: Some(now), ..failure });
         }
     }

@@ -176,10 +176,9 @@ fn a_failure_shows_as_a_condition_until_it_is_over() {
     );
     assert!(status::status(&seen, &[], 0, None, Options::default(), now()).conditions.is_empty());
     let pods: Vec<_> = (0..5).map(|n| pod(&format!("p{n}"), json!({}))).collect();
-    assert_eq!(
-        &*status::status(&set(json!({})), &pods, 0, Some("x"), Options::default(), now()).conditions[0].reason,
-        "FailedDelete"
-    );
+    let failed = status::status(&set(json!({})), &pods, 0, Some("webhook"), Options::default(), now());
+    let said = (&*failed.conditions[0].reason, &*failed.conditions[0].message);
+    assert_eq!(said, ("FailedDelete", "unable to delete pods: webhook"), "upstream's words");
 }
 
 #[test]

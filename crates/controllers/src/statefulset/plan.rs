@@ -127,20 +127,21 @@ fn old_pods<'a>(seen: &'a Observed<'_>) -> impl Iterator<Item = &'a Arc<PodView>
 fn plan_wanted(seen: &Observed<'_>, steps: &mut Vec<Step>) -> bool {
     let ordinals = Ordinals::of(seen.set);
     let mut next = ordinals.start;
-    let mut created = 0;
-    // Of a gap of a billion pods, some are created; their events lead to the next pass.
+    let mut missing = 0;
+    // Of a gap of a billion pods, some are created; their events lead to the next pass. The claims of those behind them
+    // are not known, so that one which has to wait counts, too.
     let mut fill = |until: i64, steps: &mut Vec<Step>| {
         for ordinal in next..until {
-            if created >= CREATES_MAX {
+            if missing >= CREATES_MAX {
                 break;
             }
+            missing += 1;
             if seen.has_claim_of_earlier_pod(ordinal) {
                 if seen.is_ordered() {
                     return Next::Wait;
                 }
                 continue;
             }
-            created += 1;
             steps.push(Step::Create { ordinal, is_update: is_of_update(seen, ordinal) });
             if seen.is_ordered() {
                 return Next::Wait;
@@ -256,6 +257,14 @@ impl Observed<'_> {
             let claim = (self.claim)(&name);
             Some((name, claim))
         })
+    }
+
+    /// Returns the names of a pod's claims that another controller owns, so that the retention policy does not apply.
+    pub(super) fn claims_of_others(&self, pod: &PodView) -> Vec<String> {
+        let owners = Owners { set: self.set, pod };
+        let claims = self.claims_of(pod);
+        let is_of_another = |claim: &Arc<PersistentVolumeClaimView>| owners.is_of_another(claim.meta());
+        claims.filter(|(_, claim)| claim.as_ref().is_some_and(is_of_another)).map(|(name, _)| name).collect()
     }
 
     /// Whether a claim of this ordinal is about to be deleted with an earlier pod.

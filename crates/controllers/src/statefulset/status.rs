@@ -42,7 +42,9 @@ pub(super) fn status(seen: &Observed<'_>, plan: &Plan, collisions: i32, replaced
             status.updated_replicas += i32::from(revision_of(pod) == seen.update.name.as_str());
         }
     }
-    status.current_replicas -= i32::try_from(replaced).unwrap_or(i32::MAX);
+    // Those that this pass deleted are still seen. Of a third revision, they were not counted.
+    let replaced = plan.replace.iter().take(replaced).filter(|pod| revision_of(pod) == seen.current.name.as_str());
+    status.current_replicas -= i32::try_from(replaced.count()).unwrap_or(i32::MAX);
     complete(seen, &mut status);
     status
 }

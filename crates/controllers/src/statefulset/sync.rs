@@ -1,6 +1,7 @@
 //! The shell: observe → claim → history → plan → write → status.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 use steersman_base::{Istr, Meta, ObjectKey, Resource, Selector};
@@ -13,7 +14,7 @@ use steersman_runtime::events::About;
 use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, reasons};
 
-use super::identity::{self, ClaimTemplates};
+use super::identity::{self, ClaimTemplate, ClaimTemplates};
 use super::plan::{Observed, Plan, Pods, Step, is_recreated, plan};
 use super::retention::Owners;
 use super::{Options, status};
@@ -62,7 +63,10 @@ reasons! {
             event "SuccessfulUpdate" |name| "Update Pod {name} in StatefulSet {set} successful"
             or "FailedUpdate" |error| "Update Pod {pod} in StatefulSet {set} failed error: {error}",
         /// A claim has not the owners that its retention policy asks for.
-        Retention { pod: Istr } => "it has not the owners that the retention policy asks for, as the claim of {pod}",
+        Retention { set: Istr, pod: Istr, claim: Istr } =>
+            "it has not the owners that the retention policy asks for, as the claim of {pod}"
+            or "FailedUpdate" |error| "Update Pod {pod} in StatefulSet {set} failed error: could not update claim {claim} \
+                for delete policy ownerRefs: {error}",
         /// The status is out of date.
         Status { replicas: i32, ready: i32, updated: i32 } =>
             "{replicas} pods are there, {ready} of them ready, {updated} updated",
@@ -84,6 +88,14 @@ enum Task<'a> {
     ScaleDown(&'a PodView),
     /// Delete an old pod.
     Replace(&'a PodView),
+}
+
+/// Claims of a pod that cannot be created.
+struct NoClaims {
+    /// What is wrong with each, for an event.
+    said: Vec<String>,
+    /// The first failure.
+    error: Error,
 }
 
 // === impl Sets ===
@@ -241,7 +253,7 @@ impl Pass<'_> {
             Step::DeleteBroken(pod) => self.replace(pod).await,
             Step::Claims(pod) => {
                 let Some(ordinal) = identity::ordinal(pod) else { return Ok(()) };
-                self.create_claims(ordinal, &pod.meta().name).await?;
+                self.create_claims(ordinal, &pod.meta().name).await.map_err(|none| none.error)?;
                 self.own_claims(pod).await
             }
             Step::Amend(pod) => self.amend(pod).await,
@@ -252,12 +264,10 @@ impl Pass<'_> {
         let set = self.seen.set;
         let name = identity::pod_name(set, ordinal);
         let revision = if is_update { self.seen.update } else { self.seen.current };
-        if let Err(error) = self.create_claims(ordinal, &name).await {
-            self.warn(
-                "FailedCreate",
-                &format!("Create Pod {name} in StatefulSet {} failed error: {error}", self.name()),
-            );
-            return Err(error);
+        if let Err(none) = self.create_claims(ordinal, &name).await {
+            let text = format!("Create Pod {name} in StatefulSet {} failed error: {none}", self.name());
+            self.warn("FailedCreate", &text);
+            return Err(none.error);
         }
         let body = identity::pod_body(set, self.seen.templates, revision, ordinal)?;
         let why = Why::Missing { set: self.name(), revision: revision.name.clone() };
@@ -268,55 +278,77 @@ impl Pass<'_> {
             let text = format!("Create Pod {name} in StatefulSet {} failed error: {}", self.name(), error.message());
             self.warn("FailedCreate", &text);
         }
+        if created.is_ok() {
+            let metadata = Meta { name: Istr::new(&name), ..Meta::default() };
+            self.warn_of_others(&PodView { metadata, ..PodView::default() });
+        }
         // Nothing can be created in a terminating namespace.
         Ok(created.ok_if_terminating()?)
     }
 
-    /// Creates the claims of an ordinal that do not exist.
-    async fn create_claims(&self, ordinal: i64, pod: &str) -> Result<(), Error> {
-        let set = self.seen.set;
+    /// Creates the claims of an ordinal that do not exist: one that cannot be created does not hold back the others.
+    async fn create_claims(&self, ordinal: i64, pod: &str) -> Result<(), NoClaims> {
+        let mut none: Option<NoClaims> = None;
         for template in self.seen.templates.iter() {
-            let name = template.claim_name(set, ordinal);
-            match (self.seen.claim)(&name) {
-                Some(claim) if claim.meta().is_terminating() => {
-                    return Err(Error::message(format!("pvc {name} is being deleted")));
-                }
-                Some(_) => continue,
-                None => {}
+            let Err(failed) = self.create_claim(template, ordinal, pod).await else { continue };
+            match &mut none {
+                None => none = Some(failed),
+                Some(none) => none.said.extend(failed.said),
             }
-            let body = template.body(set, ordinal)?;
-            let why = Why::NoClaim { set: self.name(), pod: pod.to_owned() };
-            let created = self.cx.writer.on_behalf_of(set.meta()).create(CLAIMS, body, &why).await;
-            let Err(error) = created else { continue };
-            if matches!(error, WriteError::NamespaceTerminating) {
-                return Ok(());
-            }
-            if is_told(&error) {
-                let said = error.message();
-                let set = self.name();
-                let text = format!("Create Claim {name} for Pod {pod} in StatefulSet {set} failed error: {said}");
-                self.warn("FailedCreate", &text);
-            }
-            return Err(error.into());
         }
-        Ok(())
+        none.map_or(Ok(()), Err)
+    }
+
+    async fn create_claim(&self, template: &ClaimTemplate, ordinal: i64, pod: &str) -> Result<(), NoClaims> {
+        let set = self.seen.set;
+        let name = template.claim_name(set, ordinal);
+        let failed = |said: String, error: Error| Err(NoClaims { said: vec![said], error });
+        match (self.seen.claim)(&name) {
+            Some(claim) if claim.meta().is_terminating() => {
+                let said = format!("pvc {name} is being deleted");
+                return failed(said.clone(), Error::message(said));
+            }
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        let body = match template.body(set, ordinal) {
+            Ok(body) => body,
+            Err(error) => return failed(format!("failed to create PVC {name}: {error}"), error.into()),
+        };
+        let why = Why::NoClaim { set: self.name(), pod: pod.to_owned() };
+        let created = self.cx.writer.on_behalf_of(set.meta()).create(CLAIMS, body, &why).await;
+        // Nothing can be created in a terminating namespace, and so no pod will be.
+        let Err(error) = created.ok_if_terminating() else { return Ok(()) };
+        let said = error.message();
+        if is_told(&error) {
+            let set = self.name();
+            let text = format!("Create Claim {name} for Pod {pod} in StatefulSet {set} failed error: {said}");
+            self.warn("FailedCreate", &text);
+        }
+        failed(format!("failed to create PVC {name}: {said}"), error.into())
+    }
+
+    /// Warns of the claims of a pod that another controller owns.
+    fn warn_of_others(&self, pod: &PodView) {
+        for name in self.seen.claims_of_others(pod) {
+            let text = format!(
+                "PersistentVolumeClaim {name} has a conflicting OwnerReference that acts as a manging controller, the \
+                retention policy is ignored for this claim"
+            );
+            self.warn("ConflictingController", &text);
+        }
     }
 
     /// Gives the claims of a pod the owners that the retention policy asks for.
     async fn own_claims(&self, pod: &PodView) -> Result<(), Error> {
         let Some(ordinal) = identity::ordinal(pod) else { return Ok(()) };
         let owners = Owners { set: self.seen.set, pod };
+        self.warn_of_others(pod);
         for template in self.seen.templates.iter() {
             let name = template.claim_name(self.seen.set, ordinal);
             let Some(claim) = (self.seen.claim)(&name) else { continue };
             if owners.are_right(claim.meta()) {
                 continue;
-            }
-            if owners.is_of_another(claim.meta()) {
-                self.warn("ConflictingController", &format!(
-                    "PersistentVolumeClaim {name} has a conflicting OwnerReference that acts as a manging controller, \
-                    the retention policy is ignored for this claim"
-                ));
             }
             self.own_claim(claim.meta(), &owners).await?;
         }
@@ -334,7 +366,8 @@ impl Pass<'_> {
             return Err(Error::message(format!("claim {key} has changed meanwhile")));
         }
         object["metadata"]["ownerReferences"] = serde_json::to_value(owners.right(claim))?;
-        let why = Why::Retention { pod: owners.pod.meta().name.clone() };
+        let pod = owners.pod.meta().name.clone();
+        let why = Why::Retention { set: self.name(), pod, claim: claim.name.clone() };
         let write = self.cx.writer.on_behalf_of(self.seen.set.meta());
         Ok(write.put(CLAIMS, &key, serde_json::to_vec(&object)?, &why).await.ok_if_gone()?)
     }
@@ -347,7 +380,11 @@ impl Pass<'_> {
         if identity::has_identity(set, pod) && identity::has_storage(set, self.seen.templates, pod) {
             return Ok(());
         }
-        self.create_claims(ordinal, &pod.meta().name).await?;
+        if let Err(none) = self.create_claims(ordinal, &pod.meta().name).await {
+            let text = format!("Update Pod {} in StatefulSet {} failed error: {none}", pod.meta().name, self.name());
+            self.warn("FailedUpdate", &text);
+            return Err(none.error);
+        }
         let key = pod.meta().key();
         let Some(mut object) = self.cx.live.get_json(PODS, &key).await? else { return Ok(()) };
         if object["metadata"]["uid"].as_str() != Some(&*pod.meta().uid.to_string()) {
@@ -389,6 +426,18 @@ impl Pass<'_> {
 
     fn warn(&self, reason: &'static str, text: &str) {
         self.cx.events.warning(&About::new(SETS, self.seen.set.meta()), reason, text);
+    }
+}
+
+// === impl NoClaims ===
+
+impl fmt::Display for NoClaims {
+    /// As Go's `Aggregate`: several errors are a list.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.said {
+            [said] => f.write_str(said),
+            several => write!(f, "[{}]", several.join(", ")),
+        }
     }
 }
 

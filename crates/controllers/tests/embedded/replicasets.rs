@@ -37,6 +37,24 @@ async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Twelve refusals cost four passes over three orphans, and not twelve passes, whose back-off would take twenty seconds.
+#[tokio::test(start_paused = true)]
+async fn an_orphan_that_cannot_be_adopted_does_not_hold_back_the_others() -> Result<(), Failure> {
+    let faults = Faults::default();
+    faults.on(Verb::Patch, "pods").next(12).refuse(http::StatusCode::FORBIDDEN);
+    let cluster = scenarios::cluster().faults(&faults).start().await?;
+    for name in ["a", "b", "c"] {
+        cluster.create(objects::pod(name).app("web")).await?;
+    }
+    let began = tokio::time::Instant::now();
+    let web = cluster.create(objects::replica_set("web").replicas(3)).await?;
+    cluster.pods_of(&web).until_count(3).await?;
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(2), "adopted after {took:?}");
+    assert_eq!(creates_of_pods(&cluster), 0, "nothing is created before it is certain what is there");
+    cluster.stop().await
+}
+
 /// Waits until a ReplicaSet has so many pods, makes them ready, and waits until its status says so.
 async fn until_ready(cluster: &TestCluster, name: &str, want: usize) -> Result<(), Failure> {
     let set = cluster.api::<ReplicaSet>().get(name).await?;

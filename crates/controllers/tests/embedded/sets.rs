@@ -152,6 +152,34 @@ async fn lost_replies_and_lagging_caches_roll_a_stateful_set_once() -> Result<()
     Ok(())
 }
 
+/// The event of the pod names the claim, as upstream's does; the other claim is created all the same.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_refused_is_told_and_does_not_hold_back_the_others() -> Result<(), Failure> {
+    let faults = Faults::default();
+    faults.on(Verb::Create, "persistentvolumeclaims").nth(1).refuse(http::StatusCode::FORBIDDEN);
+    faults.on(Verb::Create, "persistentvolumeclaims").nth(3).refuse(http::StatusCode::FORBIDDEN);
+    let cluster = statefulset::cluster().faults(&faults).start().await?;
+    let spec = json!({ "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } });
+    let templates = json!([
+        { "metadata": { "name": "data" }, "spec": spec },
+        { "metadata": { "name": "logs" }, "spec": spec },
+    ]);
+    cluster.create(statefulset::set(1, json!({ "volumeClaimTemplates": templates }))).await?;
+    let pods = async || Ok(statefulset::images(&cluster).await?.len());
+    cluster.until_eq("the pod comes", pods, 1).await?;
+    cluster.settle().await?;
+    let told = statefulset::events(&cluster).await?;
+    let refused: Vec<_> = told.iter().filter(|(reason, _)| reason == "FailedCreate").map(|(_, text)| text).collect();
+    let [claim, pod] = &refused[..] else { panic!("{told:?}") };
+    let begins = "Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: ";
+    let said = claim.strip_prefix(begins).unwrap_or_else(|| panic!("{told:?}"));
+    let want = format!("Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: {said}");
+    assert_eq!(**pod, want);
+    // The first and the third were refused: between them, the other claim was created.
+    assert_eq!(cluster.done(Verb::Create, "persistentvolumeclaims"), 2);
+    cluster.stop().await
+}
+
 /// A heartbeat of a node, which is a status write, costs no pass and no request.
 #[tokio::test(start_paused = true)]
 async fn an_hour_of_heartbeats_writes_nothing() -> Result<(), Failure> {

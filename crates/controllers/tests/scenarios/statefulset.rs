@@ -23,6 +23,7 @@ scenarios! {
     on_delete_waits_until_pods_are_deleted on with_nodes,
     scaling_down_deletes_the_highest_ordinals_and_keeps_the_claims on with_nodes,
     claims_are_deleted_with_surplus_pods_if_the_policy_says_so on with_collector,
+    a_claim_that_another_controller_owns_is_told on cluster,
     a_pod_that_has_ended_is_replaced_under_its_name on cluster,
     an_orphan_of_the_right_name_is_adopted_and_gets_its_label on cluster,
     ordinals_start_where_they_should on with_nodes,
@@ -161,8 +162,29 @@ pub(crate) async fn pods_have_names_hosts_labels_and_claims_of_their_own(cluster
     cluster.until_eq("events", || events(cluster), want).await
 }
 
+/// The retention policy does not apply to the claim of another, and an event says so, in upstream's words.
+pub(crate) async fn a_claim_that_another_controller_owns_is_told(cluster: &TestCluster) -> Result<(), Failure> {
+    let keeper = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "keeper", "uid": "k", "controller": true });
+    let claim = json!({
+        "metadata": { "name": "data-web-0", "ownerReferences": [keeper] },
+        "spec": { "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } },
+    });
+    let claim: PersistentVolumeClaim =
+        serde_json::from_value(claim).map_err(|error| Failure::new(error.to_string()))?;
+    cluster.create(claim).await?;
+    let policy = json!({ "persistentVolumeClaimRetentionPolicy": { "whenScaled": "Retain", "whenDeleted": "Delete" } });
+    cluster.create(set(1, objects::merged(with_claims(), policy))).await?;
+    let text = "PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging \
+        controller, the retention policy is ignored for this claim";
+    let conflicts = async || {
+        let told = events(cluster).await?.into_iter();
+        Ok(told.filter(|(reason, _)| reason == "ConflictingController").map(|(_, text)| text).collect::<Vec<_>>())
+    };
+    cluster.until_eq("events", conflicts, vec![text.to_owned()]).await
+}
+
 /// Reason and text of the events about the StatefulSet.
-async fn events(cluster: &TestCluster) -> Result<Vec<(String, String)>, Failure> {
+pub(crate) async fn events(cluster: &TestCluster) -> Result<Vec<(String, String)>, Failure> {
     let about = ListParams::default().fields("involvedObject.kind=StatefulSet,involvedObject.name=web");
     let events = cluster.api::<Event>().list(&about).await?.items;
     let told = |event: Event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default());

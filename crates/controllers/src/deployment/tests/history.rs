@@ -60,6 +60,7 @@ fn an_existing_one_remembers_the_revisions_it_had() {
     check("rolled back to again", again, 4, &["revision=5", "revision-history=1,2,3"]);
     check("adopted", json!({}), 4, &["revision=5"]);
     check("somebody wrote nonsense", json!({ REVISION: "x", "a": "b" }), 4, &["a=b", "revision=x"]);
+    check("somebody wrote nothing", json!({ REVISION: "" }), 4, &["revision=5"]);
 }
 
 #[test]

@@ -142,6 +142,13 @@ fn the_condition_tells_how_the_roll_out_gets_on() {
         sets(Some(2), &[]),
         Some(("False", "ProgressDeadlineExceeded", true, true)),
     );
+    let timeless = json!([{ "type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated" }]);
+    check(
+        "it gets nowhere, and nobody knows since when",
+        seen(3, [2, 2, 2], timeless, json!(60)),
+        sets(Some(2), &[]),
+        Some(("False", "ProgressDeadlineExceeded", false, false)),
+    );
     check(
         "it has time",
         seen(3, [2, 2, 2], json!([updated()]), json!(600)),

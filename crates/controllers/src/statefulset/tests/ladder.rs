@@ -84,6 +84,21 @@ fn parallel_pods_come_and_go_at_once() {
     assert_eq!(planned(&huge, &[new("web-7")], &[]).wanted.len(), CREATES_MAX, "work is bounded");
 }
 
+/// A pass reads the claims of so many missing pods, and no others.
+#[test]
+fn a_pod_that_waits_for_its_claim_counts_among_the_missing_ones_of_a_pass() {
+    let claims = json!({
+        "replicas": i32::MAX,
+        "volumeClaimTemplates": [{ "metadata": { "name": "data" } }],
+        "persistentVolumeClaimRetentionPolicy": { "whenScaled": "Delete", "whenDeleted": "Retain" },
+    });
+    let web = set(merged(parallel(), json!({ "spec": claims })));
+    let earlier = json!([{ "apiVersion": "v1", "kind": "Pod", "name": "web-1", "uid": "earlier", "controller": true }]);
+    let steps = planned(&web, &[], &[claim("data-web-1", earlier)]).wanted;
+    let last = Step::Create { ordinal: i64::try_from(CREATES_MAX).unwrap() - 1, is_update: true };
+    assert_eq!((steps.len(), steps.last()), (CREATES_MAX - 1, Some(&last)));
+}
+
 #[test]
 fn ordered_surplus_pods_go_one_after_the_other() {
     let web = set(json!({}));

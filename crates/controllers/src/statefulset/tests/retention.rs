@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use steersman_model::View;
 
-use super::{claim, pod, set};
+use super::{claim, pod, set, with_seen};
+use crate::statefulset::Options;
 use crate::statefulset::retention::{Owners, Policy, is_of_earlier_pod};
+use crate::test_objects::merged;
 
 fn policy(when_scaled: &str, when_deleted: &str) -> Value {
     let policy = json!({ "whenScaled": when_scaled, "whenDeleted": when_deleted });
@@ -71,6 +73,21 @@ fn a_claim_of_another_is_left_alone() {
     let retained = set(json!({}));
     assert_eq!(Policy::of(&retained), Policy::default());
     assert!(Owners { set: &retained, pod: &pod }.are_right(claim("data", json!([other()])).meta()));
+}
+
+#[test]
+fn a_claim_of_another_is_named() {
+    let templates = json!({ "spec": { "volumeClaimTemplates": [{ "metadata": { "name": "data" } }] } });
+    let named = |policy: Value, held: Value| {
+        let web = set(merged(policy, templates.clone()));
+        let pod = pod("web-1", "new", json!({}));
+        let claims = [claim("data-web-1", held), claim("data-web-2", json!([owner("v1", "Other", "o", "o")]))];
+        with_seen(&web, &[], &claims, Options::default(), |seen| seen.claims_of_others(&pod))
+    };
+    let other = || json!([owner("example.com/v1", "Keeper", "k", "k")]);
+    assert_eq!(named(policy("Retain", "Delete"), other()), ["data-web-1"]);
+    assert_eq!(named(policy("Retain", "Delete"), json!([of_set()])), [""; 0], "it is ours");
+    assert_eq!(named(policy("Retain", "Retain"), other()), [""; 0], "the policy has no say");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::statefulset::plan::plan;
 use crate::statefulset::status::{next_check, status};
 use crate::test_objects::terminating;
 
+/// The status after a pass that deleted one old pod, if there was one to delete.
 fn of(set: &StatefulSetView, pods: &[Arc<PodView>]) -> StatefulSetStatus {
     with_seen(set, pods, &[], Options { recreate: true, ..Options::default() }, |seen| status(seen, &plan(seen), 4, 1))
 }
@@ -29,9 +30,18 @@ fn status_counts_what_is_seen() {
     ];
     let got = of(&set(json!({})), &pods);
     assert_eq!((got.replicas, got.ready_replicas, got.available_replicas), (5, 4, 4));
-    assert_eq!((got.current_replicas, got.updated_replicas), (1, 1), "one old pod was deleted in this pass");
+    assert_eq!((got.current_replicas, got.updated_replicas), (2, 1));
     assert_eq!((&*got.current_revision, &*got.update_revision), ("old", "new"));
     assert_eq!((got.collision_count, got.observed_generation), (Some(4), 2));
+}
+
+/// The server refuses a status with a negative number.
+#[test]
+fn a_pod_that_was_deleted_in_this_pass_is_not_counted_any_more() {
+    for (revisions, want) in [(["old", "old", "old"], 2), (["old", "old", "older"], 2), (["older"; 3], 0)] {
+        let pods = [("web-0", 0), ("web-1", 1), ("web-2", 2)].map(|(name, at)| pod(name, revisions[at], json!({})));
+        assert_eq!(of(&set(json!({})), &pods).current_replicas, want, "{revisions:?}");
+    }
 }
 
 #[test]
