@@ -201,6 +201,8 @@ fn what_frees_something_is_counted_again() {
     let deleted = |time: &str| json!({ "metadata": { "deletionTimestamp": time, "deletionGracePeriodSeconds": 30 } });
     check("it terminates", json!({}), deleted("2026-11-15T12:00:30Z"), Some(61));
     check("it should be gone", json!({}), deleted("2026-11-15T11:00:00Z"), Some(0));
+    let ended = merged(deleted("2026-11-15T12:00:30Z"), phase("Succeeded"));
+    check("it was deleted and has ended", phase("Running"), ended, Some(0));
     check("it terminates still", deleted("2026-11-15T12:00:30Z"), deleted("2026-11-15T12:00:30Z"), None);
     let pod = asks("p", "1", json!({}));
     assert_eq!(map::pod_frees(&Change::Added { new: Arc::clone(&pod), initial: false }, now()), None);
