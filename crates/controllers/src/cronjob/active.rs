@@ -29,6 +29,26 @@ pub(super) enum Told {
     Unexpected { name: Istr },
 }
 
+/// Who has the name of a Job that is to be created.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Holder {
+    /// A Job of this CronJob: the manager ended before it was noted.
+    Ours(Meta),
+    /// A Job that somebody else made: nothing can be started under the name.
+    Another,
+    /// Nobody any more: the Job can be created now.
+    Nobody,
+}
+
+/// Returns who has a name, by what the server says about it.
+pub(super) fn holder(cron_job: &CronJobView, live: Option<Meta>) -> Holder {
+    match live {
+        None => Holder::Nobody,
+        Some(job) if job.is_controlled_by(cron_job.meta()) => Holder::Ours(job),
+        Some(_) => Holder::Another,
+    }
+}
+
 /// Compares the list with the Jobs of a CronJob.
 ///
 /// A running Job that the controller made, and that is not in the list because the manager ended in between, is added to it.

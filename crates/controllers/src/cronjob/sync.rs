@@ -169,7 +169,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Returns the Job of this name, if it is ours: the manager ended before it was noted.
+    /// Returns the Job of this name, if it is ours: the manager ended before it was noted. `None` if it is another's.
     async fn existing(&self, start: &Start, jobs: &[Arc<JobView>]) -> Result<Option<Meta>, Error> {
         let name = Istr::from(job_name(self.cron_job, start.time));
         let is_it = |job: &&Arc<JobView>| job.meta().name == *name;
@@ -178,7 +178,13 @@ impl Pass<'_> {
         }
         let key = ObjectKey { namespace: self.cron_job.meta().namespace.clone(), name };
         let live = self.cx.live.get_meta(JOBS, &key).await?;
-        Ok(live.filter(|job| job.is_controlled_by(self.cron_job.meta())))
+        match active::holder(self.cron_job, live) {
+            active::Holder::Ours(job) => Ok(Some(job)),
+            active::Holder::Another => Ok(None),
+            active::Holder::Nobody => {
+                Err(Error::message(format!("Job {key} was deleted just now: it is created again")))
+            }
+        }
     }
 
     fn tell_seen(&self, told: &[active::Told]) {

@@ -273,6 +273,20 @@ fn a_start_that_was_not_noted_is_found_by_its_job_and_not_made_again() {
 }
 
 #[test]
+fn a_name_that_was_free_before_it_was_looked_up_is_tried_again() {
+    let cron_job = cron_job(json!({}));
+    let of = |uid: &str| {
+        let owner =
+            json!({ "apiVersion": "batch/v1", "kind": "CronJob", "name": "report", "uid": uid, "controller": true });
+        job("report-1", json!({ "metadata": { "ownerReferences": [owner] } })).meta().clone()
+    };
+    let ours = of("cron");
+    assert_eq!(active::holder(&cron_job, Some(ours.clone())), active::Holder::Ours(ours));
+    assert_eq!(active::holder(&cron_job, Some(of("an older one"))), active::Holder::Another);
+    assert_eq!(active::holder(&cron_job, None), active::Holder::Nobody);
+}
+
+#[test]
 fn the_last_success_is_the_latest() {
     let check = |before: Value, jobs: &[Arc<JobView>], want: Option<&str>| {
         let job = cron_job(json!({ "status": { "lastSuccessfulTime": before } }));

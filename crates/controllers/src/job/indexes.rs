@@ -70,7 +70,8 @@ impl Indexes {
 
     /// Returns the first indexes below `end` that are not in the set, `count` at most.
     pub(super) fn first_absent(&self, count: usize, end: i32) -> Vec<i32> {
-        let gap_ends = self.0.iter().map(|interval| (interval.first, interval.last + 1)).chain([(end, end)]);
+        let gap_ends =
+            self.0.iter().map(|interval| (interval.first, interval.last.saturating_add(1))).chain([(end, end)]);
         let mut from = 0;
         let mut absent = Vec::new();
         for (gap_end, next) in gap_ends {

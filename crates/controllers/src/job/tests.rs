@@ -113,6 +113,8 @@ fn index_sets_are_joined_and_compared_by_intervals() {
     assert_eq!(set("0-4").first_absent(9, 7), [5, 6]);
     assert_eq!(set("0-9").first_absent(3, 7), [0_i32; 0]);
     assert_eq!(set("").first_absent(2, 100_000), [0, 1]);
+    // The annotation of a pod can be any number.
+    assert_eq!([1, i32::MAX].into_iter().collect::<Indexes>().first_absent(9, 3), [0, 2]);
 }
 
 /// Work is bounded by the number of intervals and of indexes asked for, not of completions.

@@ -10,6 +10,7 @@ use steersman_model::View;
 use steersman_model::core::{PersistentVolumeClaimView, PodView, ResourceQuotaView, ServiceView};
 
 use super::usage;
+use crate::pod;
 
 /// Whether a change of a quota makes it worth counting: its own status is written by this controller, and charged by the
 /// API server.
@@ -57,7 +58,8 @@ pub(super) fn pod_frees(change: &Change<PodView>, now: Time) -> Option<Duration>
         Change::Deleted { .. } => Some(Duration::ZERO),
         Change::Updated { old, new } => {
             let new_end = charged_until(new).filter(|_| charged_until(old) != charged_until(new));
-            if let Some(end) = new_end.filter(|end| *end >= now) {
+            // One that has ended meanwhile frees what it used at once.
+            if let Some(end) = new_end.filter(|end| *end >= now && !pod::has_ended(new)) {
                 return Some(end.plus_seconds(1).since(now));
             }
             let is_same = old.spec.shared.same_allocation(&new.spec.shared)

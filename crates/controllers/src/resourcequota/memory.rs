@@ -39,8 +39,8 @@ pub(super) struct DeviceCaches {
 pub(super) enum Monitor {
     /// The server does not serve the resource.
     NotServed,
-    /// The objects are being listed.
-    Filling,
+    /// The objects are being listed, and counted here.
+    Filling(Arc<Counts>),
     /// The objects are counted.
     Filled(Arc<Counts>),
 }
@@ -95,10 +95,30 @@ impl Monitored {
         self.progress.send_modify(|count| *count = count.wrapping_add(1));
     }
 
+    /// Notes that the list of a monitor is complete, and returns whether it is; a monitor that was stopped or replaced before has
+    /// counted only some of the objects.
+    pub(super) fn filled(&self, resource: &Counted, counts: &Arc<Counts>) -> bool {
+        let is_filled = {
+            let mut held = self.counts.lock();
+            let monitor = held.get_mut(resource);
+            match monitor {
+                Some(monitor) if monitor.is_filling(counts) => {
+                    *monitor = Monitor::Filled(Arc::clone(counts));
+                    true
+                }
+                _ => false,
+            }
+        };
+        if is_filled {
+            self.progress.send_modify(|count| *count = count.wrapping_add(1));
+        }
+        is_filled
+    }
+
     /// Returns the number of objects of a resource in a namespace.
     pub(super) fn number(&self, resource: &Counted, namespace: &Istr) -> Number {
         match self.counts.lock().get(resource) {
-            None | Some(Monitor::Filling) => Number::NotYet,
+            None | Some(Monitor::Filling(_)) => Number::NotYet,
             Some(Monitor::NotServed) => Number::Unknown,
             Some(Monitor::Filled(counts)) => Number::Known(counts.of(namespace)),
         }
@@ -125,6 +145,14 @@ impl Monitored {
     /// Waits until the state of some resource changes.
     pub(super) fn progress(&self) -> watch::Receiver<u64> {
         self.progress.subscribe()
+    }
+}
+
+// === impl Monitor ===
+
+impl Monitor {
+    fn is_filling(&self, counts: &Arc<Counts>) -> bool {
+        matches!(self, Self::Filling(filling) if Arc::ptr_eq(filling, counts))
     }
 }
 

@@ -8,7 +8,8 @@ use steersman_base::quota::{Amounts, DeviceClasses, Tracker};
 use steersman_informer::Change;
 use steersman_model::core::{PersistentVolumeClaimView, PodView, ResourceQuotaView, ServiceView};
 
-use super::plan::{self, Needs, Observed};
+use super::memory::{Counts, Monitor, Monitored, Number};
+use super::plan::{self, Counted, Needs, Observed};
 use super::{map, usage};
 use crate::test_objects::{NOW, decode, merged, now, pod};
 
@@ -200,6 +201,8 @@ fn what_frees_something_is_counted_again() {
     let deleted = |time: &str| json!({ "metadata": { "deletionTimestamp": time, "deletionGracePeriodSeconds": 30 } });
     check("it terminates", json!({}), deleted("2026-11-15T12:00:30Z"), Some(61));
     check("it should be gone", json!({}), deleted("2026-11-15T11:00:00Z"), Some(0));
+    let ended = merged(deleted("2026-11-15T12:00:30Z"), phase("Succeeded"));
+    check("it was deleted and has ended", phase("Running"), ended, Some(0));
     check("it terminates still", deleted("2026-11-15T12:00:30Z"), deleted("2026-11-15T12:00:30Z"), None);
     let pod = asks("p", "1", json!({}));
     assert_eq!(map::pod_frees(&Change::Added { new: Arc::clone(&pod), initial: false }, now()), None);
@@ -230,4 +233,29 @@ fn a_freed_resource_concerns_the_quotas_that_count_it() {
     check("", "secrets", &["a"]);
     check("example.com", "widgets", &["c"]);
     check("", "services", &[]);
+}
+
+#[test]
+fn a_monitor_that_is_stopped_while_it_lists_counts_nothing() {
+    let widgets: Counted = ("example.com".into(), "widgets".into());
+    let monitored = Monitored::default();
+    let is = |name: &str, want: Number| assert_eq!(monitored.number(&widgets, &"default".into()), want, "{name}");
+    let begin = || {
+        let counts = Arc::new(Counts::default());
+        monitored.set(&widgets, Some(Monitor::Filling(Arc::clone(&counts))));
+        counts
+    };
+    let first = begin();
+    is("it lists", Number::NotYet);
+    monitored.set(&widgets, None);
+    assert!(!monitored.filled(&widgets, &first));
+    is("no quota needs it", Number::NotYet);
+    monitored.set(&widgets, Some(Monitor::NotServed));
+    assert!(!monitored.filled(&widgets, &first));
+    is("not served", Number::Unknown);
+    let second = begin();
+    assert!(!monitored.filled(&widgets, &first));
+    is("another one lists", Number::NotYet);
+    assert!(monitored.filled(&widgets, &second));
+    is("it has listed", Number::Known(0));
 }

@@ -172,12 +172,13 @@ impl Monitors {
             |(counted, (resource, _)): &(&Counted, &(Resource, Subscription))| served.get(*counted) != Some(resource);
         let gone: Vec<Counted> = self.watched.iter().filter(is_gone).map(|(counted, _)| counted.clone()).collect();
         for counted in gone {
+            // Before it ends: its count is not to be taken for complete.
+            self.monitored.set(&counted, None);
             if let Some((resource, subscription)) = self.watched.remove(&counted) {
                 tracing::info!(%resource, "the objects are no longer counted");
                 subscription.close().await;
                 self.informers.retire_meta(&resource).await;
             }
-            self.monitored.set(&counted, None);
         }
         for counted in &wanted {
             match served.get(counted) {
@@ -210,7 +211,7 @@ impl Monitors {
             }
         };
         let subscription = self.informers.meta(resource).subscribe_meta(Box::new(handler));
-        self.monitored.set(counted, Some(Monitor::Filling));
+        self.monitored.set(counted, Some(Monitor::Filling(Arc::clone(&counts))));
         let synced = subscription.synced();
         let monitored = Arc::clone(&self.monitored);
         let quotas = self.caches.quotas.clone();
@@ -218,7 +219,10 @@ impl Monitors {
         let shown = resource.clone();
         self.waiting.spawn(async move {
             told_if_late(&shown, synced).await;
-            monitored.set(&counted_resource, Some(Monitor::Filled(counts)));
+            // The wait ends with the subscription, too.
+            if !monitored.filled(&counted_resource, &counts) {
+                return;
+            }
             let all = quotas.list();
             monitored.count_again(map::counting(&all, &tracker, &DeviceClasses::default()), Duration::ZERO);
         });
