@@ -76,7 +76,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
 
     let of_slices = Arc::clone(&tracker);
     let endpoints_of_slice =
-        move |change: &Change<EndpointSliceView>| Keys::after(MANAGER.services_of(change, &of_slices), batch);
+        move |change: &Change<EndpointSliceView>| Keys::after(map::endpoints_of_slice(change, &of_slices), batch);
     let builder = cx
         .controller(&endpoints)
         .watch_main(map::endpoints)

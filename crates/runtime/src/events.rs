@@ -5,8 +5,9 @@
 //!    tenth within ten minutes on, events that differ only in their text become one "(combined from similar events)"; a
 //!    source may send 25 events about an object at once, and then one every five minutes. Changes of an event that
 //!    waits to be sent are sent with it, and while many wait, similar ones are joined at once.
-//! 3. While the server cannot be reached, or asks to be asked later, an event is tried twelve times, ten seconds apart;
-//!    events that the server refuses are dropped at once. Events of cluster-scoped objects go to the namespace `default`.
+//! 3. While the server cannot be reached, an event is tried twelve times, ten seconds apart; while it asks to be asked later, as
+//!    often as it asks for, for two minutes as well; events that the server refuses are dropped at once. Events of
+//!    cluster-scoped objects go to the namespace `default`.
 //! 4. On shutdown, queued events are tried once each, all within two seconds.
 //! 5. The state is bounded: a fixed number of entries of each kind, the least recently used dropped first.
 //!
@@ -24,6 +25,8 @@ use steersman_informer::{Typed, resource_of};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::connection::exchange::THROTTLED_MIN;
+
 mod backlog;
 mod correlate;
 mod event;
@@ -39,7 +42,7 @@ pub(crate) use event::{Event, ObjectReference};
 use backlog::Backlog;
 use correlate::{Correlator, Verdict};
 use series::Series;
-use sink::{Attempt, Sink};
+use sink::{Attempt, Failed, Sink};
 
 /// Records events. Cheap to clone; never waits.
 #[derive(Clone)]
@@ -115,6 +118,8 @@ pub enum EventSink {
 const QUEUED_MAX: usize = 1_000;
 /// The number of tries while the server cannot be reached: client-go's value, two minutes in all.
 const TRIES_MAX: u32 = 12;
+/// The time after which an event is given up.
+const GIVE_UP_AFTER: Duration = RETRY_AFTER.saturating_mul(TRIES_MAX);
 /// The time between two tries; the first wait is a random part of it, so that components do not retry all at once.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// The time that a shutdown may wait for the last events.
@@ -377,21 +382,40 @@ impl Joined {
     }
 }
 
-/// Sends an event: until it is accepted or refused, or the tries are used up; once, during shutdown.
+/// Sends an event: until it is accepted or refused, or the time for it is over; once, during shutdown.
 async fn send(sink: &Sink, verdict: Verdict, stop: &CancellationToken) {
-    let mut tries = 0;
-    while let Attempt::Failed(problem) = sink.attempt(&verdict).await {
-        tries += 1;
-        if tries == TRIES_MAX || stop.is_cancelled() {
-            tracing::error!(problem, tries, "an event could not be sent");
+    let mut patience = Patience::default();
+    while let Attempt::Failed(Failed { problem, wait }) = sink.attempt(&verdict).await {
+        let Some(wait) = patience.next(wait, fastrand::f64()).filter(|_| !stop.is_cancelled()) else {
+            tracing::error!(problem, "an event could not be sent");
             return;
-        }
-        let wait = if tries == 1 { RETRY_AFTER.mul_f64(fastrand::f64()) } else { RETRY_AFTER };
+        };
         tracing::warn!(problem, ?wait, "an event could not be sent yet");
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
             () = tokio::time::sleep(wait) => {}
         }
+    }
+}
+
+/// The time that was spent on one event. All other events wait for it, so it is tried again as soon as the server asks
+/// for that.
+#[derive(Debug, Default)]
+struct Patience {
+    spent: Duration,
+}
+
+// === impl Patience ===
+
+impl Patience {
+    /// Returns how long to wait after a failed try, for a `random` number from 0 to 1; `None` to give up. `asked` is the
+    /// time for which the server asks to wait.
+    fn next(&mut self, asked: Option<Duration>, random: f64) -> Option<Duration> {
+        let asked = asked.map(|asked| asked.clamp(THROTTLED_MIN, RETRY_AFTER));
+        let is_first = self.spent.is_zero();
+        self.spent += asked.unwrap_or(RETRY_AFTER);
+        let wait = asked.unwrap_or_else(|| if is_first { RETRY_AFTER.mul_f64(random) } else { RETRY_AFTER });
+        (self.spent < GIVE_UP_AFTER).then_some(wait)
     }
 }

@@ -1,5 +1,9 @@
 //! Reads that bypass the caches, for decisions that must not be based on stale state.
 //!
+//! An object is absent if the API says so. A 404 that is no `Status` is an error: a proxy without a server behind it
+//! knows no path, and a version that is no longer served has none; neither says anything about objects. (Upstream takes
+//! it for absence, and deletes what depends on the object.)
+//!
 //! A reconcile has them as [`Context::live`](crate::Context), with its controller's account.
 
 use std::sync::Arc;
@@ -68,6 +72,15 @@ pub enum LiveReadError {
         /// The problem.
         source: DecodeError,
     },
+}
+
+/// A witness of absence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Witness {
+    /// The API, by a status: for objects.
+    Api,
+    /// Anybody: for paths that need not be served.
+    Anybody,
 }
 
 /// Upstream bounds objects at 1.5 MB by default.
@@ -140,7 +153,9 @@ impl Live {
         subresource: &str,
     ) -> Result<Option<serde_json::Value>, LiveReadError> {
         let _turn = self.turn().await;
-        let body = fetch_path(&self.client, &resource.subresource_path(key, subresource), resource, key, JSON).await?;
+        let path = resource.subresource_path(key, subresource);
+        let what = || format!("{resource} {key}");
+        let body = fetch_within(&self.client, &path, JSON, ANSWER_BYTES_MAX, Witness::Anybody, &what).await?;
         decoded(body, resource, key, |body| Ok(serde_json::from_slice(body)?))
     }
 
@@ -169,7 +184,8 @@ impl Live {
     /// See [`LiveReadError`].
     pub async fn get_document(&self, path: &str) -> Result<Option<serde_json::Value>, LiveReadError> {
         let _turn = self.turn().await;
-        let body = fetch_within(&self.client, path, JSON, DOCUMENT_BYTES_MAX, &|| path.to_owned()).await?;
+        let what = || path.to_owned();
+        let body = fetch_within(&self.client, path, JSON, DOCUMENT_BYTES_MAX, Witness::Anybody, &what).await?;
         let refused = |source| LiveReadError::Decode { what: path.to_owned(), source };
         body.map(|body| Ok(serde_json::from_slice(&body)?)).transpose().map_err(refused)
     }
@@ -241,25 +257,17 @@ async fn fetch(
     key: &ObjectKey,
     accept: &str,
 ) -> Result<Option<Bytes>, LiveReadError> {
-    fetch_path(client, &resource.object_path(key), resource, key, accept).await
+    let what = || format!("{resource} {key}");
+    fetch_within(client, &resource.object_path(key), accept, ANSWER_BYTES_MAX, Witness::Api, &what).await
 }
 
-async fn fetch_path(
-    client: &kube::Client,
-    path: &str,
-    resource: &Resource,
-    key: &ObjectKey,
-    accept: &str,
-) -> Result<Option<Bytes>, LiveReadError> {
-    fetch_within(client, path, accept, ANSWER_BYTES_MAX, &|| format!("{resource} {key}")).await
-}
-
-/// Reads an answer of at most so many bytes; `None` for 404. `what` is for errors.
+/// Reads an answer of at most so many bytes; `None` for a 404 of a witness. `what` is for errors.
 async fn fetch_within(
     client: &kube::Client,
     path: &str,
     accept: &str,
     bytes_max: usize,
+    witness: Witness,
     what: &(dyn Fn() -> String + Sync),
 ) -> Result<Option<Bytes>, LiveReadError> {
     let request = Request::get(path)
@@ -269,7 +277,7 @@ async fn fetch_within(
     let no_answer = |source| LiveReadError::NoAnswer { what: what(), source };
     let response = client.send(request).await.map_err(no_answer)?;
     let code = response.status();
-    if code == StatusCode::NOT_FOUND {
+    if code == StatusCode::NOT_FOUND && witness == Witness::Anybody {
         return Ok(None);
     }
     if code == StatusCode::TOO_MANY_REQUESTS {
@@ -279,11 +287,23 @@ async fn fetch_within(
     }
     let body = http_body_util::Limited::new(response.into_body(), bytes_max).collect().await;
     let body = body.map_err(|error| no_answer(kube::Error::Service(error)))?.to_bytes();
+    if code == StatusCode::NOT_FOUND && is_status(&body) {
+        return Ok(None);
+    }
     if !code.is_success() {
         let message = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_SHOWN_MAX)]).into_owned();
         return Err(LiveReadError::Refused { what: what(), code, message });
     }
     Ok(Some(body))
+}
+
+/// Whether this is an answer of the API to a request that failed.
+fn is_status(body: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        kind: String,
+    }
+    serde_json::from_slice::<Answer>(body).is_ok_and(|answer| answer.kind == "Status")
 }
 
 /// Lists the objects of a kind, consistently. As in a cache, an object that cannot be decoded is left out, with a
@@ -301,4 +321,39 @@ async fn list<V: Kind>(client: &kube::Client, selection: Selection) -> Result<Ve
 /// See [`list`].
 pub(crate) async fn list_of<V: View>(client: &kube::Client, target: &Target) -> Result<Vec<Arc<V>>, WireError> {
     Ok(wire::read_list(client, target, PATIENCE).await?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use steersman_model::core::PodView;
+
+    use super::*;
+    use crate::test_server::TestServer;
+
+    /// A proxy without a server behind it would make every owner absent.
+    #[tokio::test]
+    async fn only_the_api_says_that_an_object_does_not_exist() {
+        let server = TestServer::default();
+        let live = Live::new(server.client());
+        let key = ObjectKey::new("ns", "a");
+        let not_found = json!({ "kind": "Status", "apiVersion": "v1", "reason": "NotFound", "code": 404 });
+        for (name, body, is_absent) in [
+            ("the API", not_found, true),
+            ("a server that does not serve the path", json!("404 page not found"), false),
+            ("a proxy", json!({ "error": "no backend" }), false),
+            ("something else", json!({ "kind": "Pod" }), false),
+        ] {
+            server.answer(404, body);
+            let pod = live.get::<PodView>(&key).await;
+            let meta = live.get_meta(&PodView::RESOURCE, &key).await;
+            let json = live.get_json(&PodView::RESOURCE, &key).await;
+            let says_absent = [matches!(pod, Ok(None)), matches!(meta, Ok(None)), matches!(json, Ok(None))];
+            assert_eq!(says_absent, [is_absent; 3], "{name}");
+            assert_eq!((pod.is_err(), meta.is_err(), json.is_err()), (!is_absent, !is_absent, !is_absent), "{name}");
+            let scale = live.get_subresource_json(&PodView::RESOURCE, &key, "scale").await;
+            assert!(matches!(scale, Ok(None)), "{name}: a subresource need not be served");
+            assert!(matches!(live.get_document("/openapi/v3").await, Ok(None)), "{name}");
+        }
+    }
 }

@@ -5,7 +5,8 @@
 //!    else the unaggregated documents. An aggregated document that has not changed is not sent again (`If-None-Match`).
 //! 2. **Partial failures are reported and never fatal**: a group that cannot be discovered is in
 //!    [`Discovered::failures`], and its last known resources are kept, marked [stale](ApiResource::is_stale): an
-//!    aggregated API server that is down for a while does not make its kinds unknown.
+//!    aggregated API server that is down for a while does not make its kinds unknown. So is a root (`/api`, `/apis`) that
+//!    is refused, or that a proxy does not find: a server never loses all its kinds.
 //! 3. **Cached**: discovery is repeated when a kind is unknown (five times in a row at most, then once every five
 //!    seconds), when the answer is half a minute old, and after it was [invalidated](RestMapper::invalidate), such as
 //!    by a change of a CustomResourceDefinition or an APIService ([`RestMapper::watch`]). Concurrent callers share one
@@ -271,11 +272,12 @@ impl RestMapper {
         // An invalidation during the request applies to its answer, too.
         self.0.doubted.store(false, Ordering::Release);
         let complete = self.0.complete.lock().clone();
-        let fetched = fetch::everything(&self.0.client, &complete).await.inspect_err(|_| {
+        let before = self.0.known.borrow().clone();
+        let had_core = before.as_ref().is_some_and(|before| before.has_core());
+        let fetched = fetch::everything(&self.0.client, &complete, had_core).await.inspect_err(|_| {
             self.0.doubted.store(true, Ordering::Release);
         })?;
         *self.0.complete.lock() = fetched.clone();
-        let before = self.0.known.borrow().clone();
         let known = Arc::new(match &before {
             Some(before) if !fetched.found.failures.is_empty() => fetched.found.keeping(before),
             _ => fetched.found,

@@ -10,11 +10,13 @@ use steersman_runtime::events::About;
 use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, reasons};
 
+use super::map;
 use super::plan::{Plan, plan};
 use crate::service_pods::memory::{Once, TriggerTimes};
 use crate::service_pods::{self, ServicePods, address};
 
 const ENDPOINTS: &Resource = &EndpointsView::RESOURCE;
+const SERVICES: &Resource = &ServiceView::RESOURCE;
 
 /// The controller's shell: the caches that it reads from, and its memory.
 pub(super) struct Endpoints {
@@ -67,6 +69,11 @@ impl Endpoints {
     /// Deletes the Endpoints of a deleted service. Those that the cache does not show yet enqueue the key when it does.
     async fn remove(&self, cx: &Context, key: &ObjectKey) -> Result<(), Error> {
         let Some(endpoints) = self.endpoints.get(key) else { return Ok(()) };
+        // What somebody wrote cannot be made again, and the cache of services may be behind: a service of this name that
+        // was just created has an event of its own.
+        if !map::is_ours(endpoints.meta()) && cx.live.get_meta(SERVICES, key).await?.is_some() {
+            return Ok(());
+        }
         let write = cx.writer.unowned();
         let deleted = write.delete(ENDPOINTS, endpoints.meta(), Propagation::Background, &Why::ServiceGone).await;
         // Deleted or replaced meanwhile.

@@ -3,7 +3,10 @@
 use steersman_base::{ObjectKey, names};
 use steersman_informer::Change;
 use steersman_model::core::ServiceView;
-use steersman_model::{EndpointsView, View};
+use steersman_model::{EndpointSliceView, EndpointsView, View};
+
+use super::MANAGER;
+use crate::service_pods::memory::Tracker;
 
 /// Whether Endpoints are mirrored: not if they say so, and not if they are the lock of an old leader election.
 pub(super) fn is_mirrored(endpoints: &EndpointsView) -> bool {
@@ -30,4 +33,15 @@ pub(super) fn endpoints_of_service(change: &Change<ServiceView>) -> Option<Objec
         Change::Updated { old, new } => has_mirror(old) != has_mirror(new),
     };
     concerns.then(|| change.key())
+}
+
+/// Returns the Endpoints that a change of a mirrored slice concerns: none, if the change is our own write.
+///
+/// Slices that exist at the start count: Endpoints that ceased to be mirrored while no controller ran enqueue nothing
+/// themselves, and their slices would stay.
+pub(super) fn endpoints_of_slice(change: &Change<EndpointSliceView>, tracker: &Tracker) -> Vec<ObjectKey> {
+    match change {
+        Change::Added { new, initial: true } => MANAGER.service_of(new.meta()).into_iter().collect(),
+        change => MANAGER.services_of(change, tracker),
+    }
 }

@@ -9,6 +9,7 @@ use steersman_model::{EndpointSliceView, EndpointsView, View, object_body};
 
 use super::map;
 use super::plan::{Changes, Plan, Skipped, plan};
+use crate::service_pods::memory::Tracker;
 use crate::test_objects::{decode, merged};
 
 const MAX: usize = 3;
@@ -180,4 +181,27 @@ fn changes_concern_endpoints_that_are_mirrored_or_were() {
     assert!(!concerns(Change::Updated { old: Arc::clone(&free), new: Arc::clone(&free) }));
     assert!(concerns(Change::Deleted { last: free, end: End::Observed }));
     assert!(!concerns(Change::Deleted { last: bound, end: End::Observed }));
+}
+
+/// Endpoints that ceased to be mirrored while no controller ran enqueue nothing themselves.
+#[test]
+fn slices_that_exist_at_the_start_concern_their_endpoints() {
+    let tracker = Tracker::default();
+    let slice = |manager: &str| -> Arc<EndpointSliceView> {
+        let labels = json!({ "kubernetes.io/service-name": "db", "endpointslice.kubernetes.io/managed-by": manager });
+        let metadata =
+            json!({ "name": "db-0", "namespace": "a", "uid": "s", "resourceVersion": "7", "labels": labels });
+        Arc::new(decode(json!({ "metadata": metadata, "addressType": "IPv4" })))
+    };
+    let ours = slice("endpointslicemirroring-controller.k8s.io");
+    let concerned = |change: Change<EndpointSliceView>| {
+        let keys = map::endpoints_of_slice(&change, &tracker);
+        keys.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let added = |slice: &Arc<EndpointSliceView>, initial| Change::Added { new: Arc::clone(slice), initial };
+    assert_eq!(concerned(added(&ours, true)), ["a/db"]);
+    assert_eq!(concerned(added(&slice("endpointslice-controller.k8s.io"), true)), [""; 0], "another manager's");
+    tracker.wrote(ours.meta());
+    assert_eq!(concerned(added(&ours, false)), [""; 0], "our own write");
+    assert_eq!(concerned(Change::Deleted { last: ours, end: End::Observed }), ["a/db"], "somebody deleted it");
 }

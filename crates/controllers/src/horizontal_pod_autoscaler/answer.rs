@@ -1,4 +1,6 @@
 //! Pure: what the metrics APIs answer.
+//!
+//! Lists and maps may be `null`, as Go writes those that are empty: a pod without readings must not cost the others theirs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use super::readiness::{Reading, Readings};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct PodMetricsList {
-    items: Vec<PodMetrics>,
+    items: Option<Vec<PodMetrics>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,15 +22,15 @@ pub(super) struct PodMetricsList {
 struct PodMetrics {
     metadata: Named,
     timestamp: Option<Time>,
-    window: String,
-    containers: Vec<ContainerMetrics>,
+    window: Option<String>,
+    containers: Option<Vec<ContainerMetrics>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct ContainerMetrics {
     name: Istr,
-    usage: BTreeMap<Istr, Quantity>,
+    usage: Option<BTreeMap<Istr, Quantity>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -41,7 +43,7 @@ struct Named {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct MetricValueList {
-    items: Vec<MetricValue>,
+    items: Option<Vec<MetricValue>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -58,7 +60,7 @@ struct MetricValue {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ExternalMetricValueList {
-    items: Vec<ExternalMetricValue>,
+    items: Option<Vec<ExternalMetricValue>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -76,22 +78,25 @@ impl PodMetricsList {
     /// Returns the usage of a resource by one container of each pod, or by all: a pod counts only if all its containers
     /// have a reading.
     pub(super) fn readings(&self, resource: &str, container: Option<&str>) -> Result<Readings, String> {
-        if self.items.is_empty() {
+        let items = self.items.as_deref().unwrap_or_default();
+        if items.is_empty() {
             return Err("no metrics returned from resource metrics API".to_owned());
         }
         let reading = |item: &PodMetrics| {
+            let containers = item.containers.as_deref().unwrap_or_default();
             let value = match container {
-                Some(name) => item.containers.iter().find(|container| container.name == name)?.usage_of(resource)?,
-                None if item.containers.is_empty() => return None,
+                Some(name) => containers.iter().find(|container| container.name == name)?.usage_of(resource)?,
+                None if containers.is_empty() => return None,
                 None => {
-                    let usages = item.containers.iter().map(|container| container.usage_of(resource));
+                    let usages = containers.iter().map(|container| container.usage_of(resource));
                     usages.sum::<Option<i64>>()?
                 }
             };
-            let reading = Reading { value, at: item.timestamp, window: window(&item.window) };
+            let reading =
+                Reading { value, at: item.timestamp, window: window(item.window.as_deref().unwrap_or_default()) };
             Some((item.metadata.name.clone(), reading))
         };
-        Ok(self.items.iter().filter_map(reading).collect())
+        Ok(items.iter().filter_map(reading).collect())
     }
 }
 
@@ -99,7 +104,7 @@ impl PodMetricsList {
 
 impl ContainerMetrics {
     fn usage_of(&self, resource: &str) -> Option<i64> {
-        self.usage.get(resource).map(|usage| usage.milli_value())
+        self.usage.as_ref()?.get(resource).map(|usage| usage.milli_value())
     }
 }
 
@@ -108,7 +113,8 @@ impl ContainerMetrics {
 impl MetricValueList {
     /// Returns the values of pods.
     pub(super) fn readings(&self) -> Result<Readings, String> {
-        if self.items.is_empty() {
+        let items = self.items.as_deref().unwrap_or_default();
+        if items.is_empty() {
             return Err("no metrics returned from custom metrics API".to_owned());
         }
         let reading = |item: &MetricValue| {
@@ -117,12 +123,12 @@ impl MetricValueList {
             let reading = Reading { value: item.value.milli_value(), at: item.timestamp, window };
             (item.described_object.name.clone(), reading)
         };
-        Ok(self.items.iter().map(reading).collect())
+        Ok(items.iter().map(reading).collect())
     }
 
     /// Returns the value of one object.
     pub(super) fn value(&self) -> Result<i64, String> {
-        match &*self.items {
+        match self.items.as_deref().unwrap_or_default() {
             [only] => Ok(only.value.milli_value()),
             items => {
                 let count = items.len();
@@ -137,10 +143,11 @@ impl MetricValueList {
 impl ExternalMetricValueList {
     /// Returns the values of all series.
     pub(super) fn values(&self) -> Result<Vec<i64>, String> {
-        if self.items.is_empty() {
+        let items = self.items.as_deref().unwrap_or_default();
+        if items.is_empty() {
             return Err("no metrics returned from external metrics API".to_owned());
         }
-        Ok(self.items.iter().map(|item| item.value.milli_value()).collect())
+        Ok(items.iter().map(|item| item.value.milli_value()).collect())
     }
 }
 

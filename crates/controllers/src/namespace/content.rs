@@ -22,12 +22,14 @@ pub(super) struct Outcome {
 /// Upstream's estimate of how long a finalizer takes.
 const FINALIZER_SECONDS: u64 = 15;
 
-/// Whether nothing is left to request: every object is terminating, and none has a finalizer of the garbage collector,
-/// which another deletion would remove.
+/// Whether nothing is left to request: every object is terminating, and waits for something that another deletion would
+/// not change. A finalizer of the garbage collector would be removed; and an object without a finalizer and without a grace
+/// period should not exist any more, so the server is asked again, as upstream does.
 pub(super) fn is_asked_for(objects: &[Arc<Meta>]) -> bool {
     objects.iter().all(|object| {
         let kept = object.finalizers().iter().any(|name| name == ORPHAN || name == FOREGROUND_DELETION);
-        object.is_terminating() && !kept
+        let waits = !object.finalizers().is_empty() || object.deletion_grace_period_seconds().unwrap_or(0) > 0;
+        object.is_terminating() && waits && !kept
     })
 }
 

@@ -24,6 +24,13 @@ pub(super) fn work(known: &Discovered) -> Work<'_> {
     Work { pods: pods.first().copied(), others }
 }
 
+/// Whether the failures hide the resource of pods, so that pods may exist that nothing is known of: the core group could
+/// not be discovered. A server that answers, and has no pods, is another case.
+pub(super) fn hides_pods(failures: &[Failure]) -> bool {
+    // The root of the core group, or its version where the server has no aggregated discovery.
+    failures.iter().any(|failure| matches!(&*failure.what, "/api" | "v1"))
+}
+
 /// Returns the failed discovery, in client-go's words; `None` if all succeeded.
 pub(super) fn discovery_failure(failures: &[Failure]) -> Option<String> {
     if failures.is_empty() {

@@ -15,7 +15,7 @@ use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteEr
 
 use super::content::{Outcome, is_asked_for};
 use super::memory::LastPods;
-use super::plan::{discovery_failure, finalized, work};
+use super::plan::{discovery_failure, finalized, hides_pods, work};
 use super::pods::{EndingPod, seconds_to_end};
 use super::status::{Findings, conditions};
 
@@ -123,6 +123,9 @@ impl Namespaces {
                 return findings;
             }
             self.last_pods.forget(&namespace.name);
+        } else if hides_pods(known.failures()) {
+            findings.unknown = true;
+            return findings;
         }
         let each = work.others.into_iter().map(|kind| async move {
             let objects = list(cx, kind, &namespace.name).await;
@@ -242,6 +245,8 @@ fn is_unsupported(error: &WriteError) -> bool {
     match error {
         WriteError::NotFound => true,
         WriteError::Rejected(rejection) => rejection.code == 405,
+        // The path is not served.
+        WriteError::Unknown(rejection) => rejection.code == 404,
         _ => false,
     }
 }

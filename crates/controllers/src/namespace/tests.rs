@@ -14,7 +14,7 @@ use steersman_runtime::mapper::Failure;
 use super::content::{Outcome, is_asked_for};
 use super::map::is_relevant;
 use super::memory::LastPods;
-use super::plan::{discovery_failure, finalized};
+use super::plan::{discovery_failure, finalized, hides_pods};
 use super::pods::{EndingPod, seconds_to_end};
 use super::status::{Findings, conditions};
 
@@ -98,9 +98,16 @@ fn the_last_pod_of_a_namespace_is_told_to_who_waits_for_it() {
 
 #[test]
 fn nothing_is_asked_for_twice() {
+    let ending = |seconds: i64| {
+        let metadata = json!({ "name": "a", "deletionTimestamp": NOW, "deletionGracePeriodSeconds": seconds });
+        Arc::new(Meta::decode(Encoded::Json(json!({ "metadata": metadata }).to_string().as_bytes())).unwrap())
+    };
     for (name, objects, want) in [
         ("nothing is there", vec![], true),
         ("all are going", vec![object(true, &["x.dev/y"]), object(true, &["x.dev/y"])], true),
+        ("it has time to end", vec![ending(30)], true),
+        ("nothing keeps it, and it exists", vec![object(true, &["x.dev/y"]), ending(0)], false),
+        ("nothing ever kept it", vec![object(true, &[])], false),
         ("one is not", vec![object(true, &["x.dev/y"]), object(false, &[])], false),
         ("the collector would keep dependents", vec![object(true, &[ORPHAN])], false),
         ("the collector would wait for dependents", vec![object(true, &[FOREGROUND_DELETION])], false),
@@ -225,4 +232,18 @@ fn only_our_finalizer_is_taken_off() {
 #[test]
 fn discovery_that_did_not_fail_is_not_told() {
     assert_eq!(discovery_failure(&[]), None);
+}
+
+#[test]
+fn pods_may_exist_when_the_core_group_could_not_be_discovered() {
+    for (name, failures, want) in [
+        ("everything is known", vec![], false),
+        ("another group is away", vec!["metrics.k8s.io/v1beta1"], false),
+        ("no group but the core one is known", vec!["/apis"], false),
+        ("the core group is away", vec!["/api"], true),
+        ("its version is away", vec!["a.dev/v1", "v1"], true),
+    ] {
+        let failures: Vec<_> = failures.into_iter().map(|what| Failure::new(what, "away")).collect();
+        assert_eq!(hides_pods(&failures), want, "{name}");
+    }
 }

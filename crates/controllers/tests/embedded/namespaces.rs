@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -79,6 +80,48 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
     assert!(since.elapsed() <= Duration::from_secs(61), "it took {:?}", since.elapsed());
     manager.stop().await?;
     cluster.stop().await
+}
+
+/// A server that refuses one root of discovery, as one that does not know its roles yet.
+fn with_refused_root(server: kube::Client, root: &'static str, healed: CancellationToken) -> kube::Client {
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let server = server.clone();
+        let refuses = request.uri().path() == root && !healed.is_cancelled();
+        async move {
+            if !refuses {
+                return server.send(request).await;
+            }
+            let mut refusal = Response::new(Body::from(b"not yet".to_vec()));
+            *refusal.status_mut() = StatusCode::FORBIDDEN;
+            Ok(refusal)
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+/// A namespace whose content is not known would be removed, and its content left behind; and without the core group, the
+/// network policies of its pods would be deleted before the pods.
+#[tokio::test(start_paused = true)]
+async fn a_namespace_stays_while_a_root_of_discovery_is_refused() -> Result<(), Failure> {
+    for (root, pods_left) in [("/api", 1), ("/apis", 0)] {
+        let cluster = TestCluster::builder().start().await?;
+        let healed = CancellationToken::new();
+        let client = with_refused_root(cluster.client(), root, healed.clone());
+        let manager = Beside::start(&cluster, client, CONTROLLERS)?;
+        fill(&cluster, 1).await?;
+        delete(&cluster).await?;
+        until_discovery_failure(&cluster, root).await?;
+        cluster.advance(Duration::from_secs(120)).await;
+        namespaces(&cluster).get(cluster.namespace()).await?;
+        let sets = cluster.api::<ReplicaSet>().list(&Default::default()).await?.items.len();
+        assert_eq!((names(&cluster).await?.len(), sets), (pods_left, 1), "{root}");
+        healed.cancel();
+        cluster.advance(Duration::from_secs(120)).await;
+        until_gone(&cluster).await?;
+        manager.stop().await?;
+        cluster.stop().await?;
+    }
+    Ok(())
 }
 
 /// Upstream treats pods that cannot be listed as absent, and deletes their network policies.

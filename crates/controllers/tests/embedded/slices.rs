@@ -129,6 +129,30 @@ async fn endpoints_that_were_left_behind_go_at_the_next_start_and_locks_stay() -
     cluster.stop().await
 }
 
+/// A service that is deleted and created again while its watch lags: the cache shows the deletion when the new service and
+/// its Endpoints exist.
+#[tokio::test(start_paused = true)]
+async fn endpoints_that_somebody_wrote_stay_while_the_cache_of_services_is_behind() -> Result<(), Failure> {
+    let faults = Faults::default();
+    faults.on(Verb::Watch, "services").happens(Fault::Lag(Duration::from_secs(30)));
+    let cluster = TestCluster::builder().controllers(&[controllers::ENDPOINTS]).faults(&faults).start().await?;
+    let without_selector = || service("db", json!({ "spec": { "selector": null } }));
+    cluster.create(without_selector()).await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    cluster.delete::<Service>("db").await?;
+    cluster.advance(Duration::from_secs(10)).await;
+    cluster.create(without_selector()).await?;
+    let written: Endpoints = serde_json::from_value(json!({ "metadata": { "name": "db" } }))?;
+    let written = cluster.create(written).await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    let held = cluster.api::<Endpoints>().get_opt("db").await?.and_then(|endpoints| endpoints.metadata.uid);
+    expect(held == written.metadata.uid, "they are those of the new service", &held)?;
+    cluster.delete::<Service>("db").await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    cluster.until_gone::<Endpoints>("db").await?;
+    quiet(cluster).await
+}
+
 #[tokio::test(start_paused = true)]
 async fn changes_are_gathered_for_the_batch_period() -> Result<(), Failure> {
     let period = Duration::from_secs(3);

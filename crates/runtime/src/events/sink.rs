@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::correlate::{Api, Verdict};
-use crate::connection::exchange::JSON_METADATA;
+use crate::connection::exchange::{JSON_METADATA, THROTTLED_MIN, retry_after};
 
 /// Sends events to the server.
 pub(super) struct Sink {
@@ -22,14 +22,22 @@ pub(super) enum Attempt {
     /// The event was accepted or refused: nothing is left to do.
     Settled,
     /// The server could not be reached, or is overloaded: retry.
-    Failed(String),
+    Failed(Failed),
+}
+
+/// A request that should be sent again.
+#[derive(Debug, PartialEq)]
+pub(super) struct Failed {
+    pub(super) problem: String,
+    /// The time for which the server asks to wait, if it does.
+    pub(super) wait: Option<Duration>,
 }
 
 enum Answer {
     Taken,
     Gone,
     Refused,
-    Failed(String),
+    Failed(Failed),
 }
 
 /// An event is not worth a longer wait.
@@ -66,7 +74,7 @@ impl Sink {
         };
         match answer {
             Answer::Taken | Answer::Refused | Answer::Gone => Attempt::Settled,
-            Answer::Failed(problem) => Attempt::Failed(problem),
+            Answer::Failed(failed) => Attempt::Failed(failed),
         }
     }
 
@@ -97,9 +105,14 @@ impl Sink {
             Ok::<_, String>((head, body))
         };
         match tokio::time::timeout(ANSWER_WITHIN, exchange).await {
-            Err(_) => Answer::Failed(format!("no answer within {ANSWER_WITHIN:?}")),
-            Ok(Err(problem)) => Answer::Failed(problem),
-            Ok(Ok((head, body))) => meaning(head.status, head.headers.contains_key(header::RETRY_AFTER), &path, &body),
+            Err(_) => Answer::Failed(Failed { problem: format!("no answer within {ANSWER_WITHIN:?}"), wait: None }),
+            Ok(Err(problem)) => Answer::Failed(Failed { problem, wait: None }),
+            Ok(Ok((head, body))) => {
+                let seconds = retry_after(&head.headers).map(|seconds| Duration::from_secs(seconds.into()));
+                // A time that is not a number of seconds is a date, which none of upstream's servers sends.
+                let asks = head.headers.contains_key(header::RETRY_AFTER);
+                meaning(head.status, asks.then(|| seconds.unwrap_or(THROTTLED_MIN)), &path, &body)
+            }
         }
     }
 }
@@ -111,16 +124,17 @@ fn collection(api: Api, namespace: &str) -> String {
     }
 }
 
-/// Interprets a response. Upstream gives up on every refusal; its client has waited by then where the server asked for
-/// it (`Retry-After`), which is left to the next try here. A 429 without it is not about load: the admission plug-in
-/// `EventRateLimit` refuses the events of a namespace or a source, and those of all others must not wait for them.
-fn meaning(code: StatusCode, come_back: bool, path: &str, body: &[u8]) -> Answer {
+/// Interprets a response; `wait` is the time for which the server asks to wait. Upstream gives up on every refusal; its
+/// client has waited by then where the server asked for it (`Retry-After`), which is left to the next try here. A 429 without it
+/// is not about load: the admission plug-in `EventRateLimit` refuses the events of a namespace or a source, and those of all
+/// others must not wait for them.
+fn meaning(code: StatusCode, wait: Option<Duration>, path: &str, body: &[u8]) -> Answer {
     if code.is_success() {
         return Answer::Taken;
     }
     let Refusal { reason, message } = serde_json::from_slice(body).unwrap_or_default();
-    if come_back {
-        return Answer::Failed(format!("the server has too much to do: {message}"));
+    if wait.is_some() {
+        return Answer::Failed(Failed { problem: format!("the server has too much to do: {message}"), wait });
     }
     if code == StatusCode::NOT_FOUND {
         tracing::debug!(path, message, "an event, or its namespace, is not there");
@@ -141,12 +155,16 @@ mod tests {
 
     #[test]
     fn only_what_may_pass_is_tried_again() {
-        let check = |code: u16, come_back: bool, body: &str, want: &str| {
-            let got = match meaning(StatusCode::from_u16(code).unwrap(), come_back, "/p", body.as_bytes()) {
+        let check = |code: u16, asks: bool, body: &str, want: &str| {
+            let wait = asks.then_some(Duration::from_secs(3));
+            let got = match meaning(StatusCode::from_u16(code).unwrap(), wait, "/p", body.as_bytes()) {
                 Answer::Taken => "taken",
                 Answer::Gone => "gone",
                 Answer::Refused => "refused",
-                Answer::Failed(_) => "again",
+                Answer::Failed(failed) => {
+                    assert_eq!(failed.wait, wait, "{code}");
+                    "again"
+                }
             };
             assert_eq!(got, want, "{code} {body}");
         };

@@ -381,3 +381,29 @@ fn a_series_is_sent_at_once_then_every_half_hour_and_at_its_end() {
     assert_eq!(series.next_look(table.now), None);
     assert!(happens(&mut series, &mut table).starts_with("create"), "a new one begins");
 }
+
+/// All other events wait for the one that is tried again.
+#[test]
+fn an_event_is_tried_again_when_the_server_asks_for_that_and_for_two_minutes() {
+    let seconds = |seconds: u64| Some(Duration::from_secs(seconds));
+    let tries = |asked: Option<Duration>| {
+        let mut patience = Patience::default();
+        let mut waits = Vec::new();
+        while let Some(wait) = patience.next(asked, 0.5) {
+            waits.push(wait);
+        }
+        (waits.first().copied(), waits.last().copied(), waits.len() + 1)
+    };
+    for (name, asked, first, later, count) in [
+        ("it cannot be reached: client-go's twelve tries", None, seconds(5), seconds(10), 12),
+        ("it asks for a second, as upstream's servers do", seconds(1), seconds(1), seconds(1), 120),
+        ("it asks for five", seconds(5), seconds(5), seconds(5), 24),
+        ("at once is too soon", seconds(0), seconds(1), seconds(1), 120),
+        ("an hour is too late", seconds(3600), seconds(10), seconds(10), 12),
+    ] {
+        assert_eq!(tries(asked), (first, later, count), "{name}");
+    }
+    let mut patience = Patience::default();
+    assert_eq!(patience.next(seconds(1), 0.5), seconds(1));
+    assert_eq!(patience.next(None, 0.5), seconds(10), "only a first wait is random");
+}

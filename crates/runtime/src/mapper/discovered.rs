@@ -110,6 +110,11 @@ impl Discovered {
         Some((if failure.what == CORE { CORE } else { GROUPS }, &failure.why))
     }
 
+    /// Whether the core group is known.
+    pub(super) fn has_core(&self) -> bool {
+        self.groups.iter().any(|group| group.name.is_empty())
+    }
+
     /// Returns every resource in every version, the preferred version first.
     pub fn resources(&self) -> impl Iterator<Item = &ApiResource> {
         self.groups.iter().flat_map(|group| &group.versions).flat_map(|version| &version.resources)

@@ -32,7 +32,7 @@ impl DiscoveryError {
 
 /// The failure of one document.
 enum Problem {
-    /// The document does not exist, or may not be read.
+    /// The document does not exist. One that may not be read is another case: it may exist.
     Absent,
     Other(String),
 }
@@ -91,11 +91,12 @@ impl Known {
     }
 }
 
-/// Discovers all resources of a server. What has not changed since they were `known` is taken from there.
+/// Discovers all resources of a server. What has not changed since they were `known` is taken from there. `had_core`:
+/// whether the server had the core group at some time.
 ///
 /// # Errors
 /// Nothing can be discovered.
-pub(super) async fn everything(client: &kube::Client, known: &Known) -> Result<Known, DiscoveryError> {
+pub(super) async fn everything(client: &kube::Client, known: &Known, had_core: bool) -> Result<Known, DiscoveryError> {
     let core = root(client, CORE, known.core.as_ref());
     let groups = root(client, GROUPS, known.groups.as_ref());
     let (core, groups) = futures::join!(core, groups);
@@ -110,13 +111,9 @@ pub(super) async fn everything(client: &kube::Client, known: &Known) -> Result<K
     let all_groups = Arc::make_mut(&mut found.groups);
     match (core, groups) {
         (Err(Problem::Other(why)), Err(Problem::Other(_))) => return Err(DiscoveryError { what: CORE, why }),
-        // A server with only one of the two roots is valid; one with neither is a proxy that knows nothing of
-        // Kubernetes.
+        // A proxy that knows nothing of Kubernetes.
         (Err(Problem::Absent), Err(Problem::Absent)) => {
-            return Err(DiscoveryError {
-                what: CORE,
-                why: "neither /api nor /apis is there, or not for us".to_owned(),
-            });
+            return Err(DiscoveryError { what: CORE, why: "neither /api nor /apis is there".to_owned() });
         }
         (core, groups) => {
             for (what, outcome) in [(CORE, core), (GROUPS, groups)] {
@@ -127,7 +124,10 @@ pub(super) async fn everything(client: &kube::Client, known: &Known) -> Result<K
                         let tag = if what == CORE { &mut all.core } else { &mut all.groups };
                         *tag = part.tag;
                     }
-                    Err(Problem::Absent) => {}
+                    // A server of other groups only is valid. A server that had the core group still has it: a proxy has
+                    // answered.
+                    Err(Problem::Absent) if what == CORE && !had_core => {}
+                    Err(Problem::Absent) => found.failures.push(Failure::new(what, "404: it is not there")),
                     Err(Problem::Other(why)) => found.failures.push(Failure { what: what.to_owned(), why }),
                 }
             }
@@ -187,7 +187,7 @@ async fn one_by_one(client: &kube::Client, groups: Vec<(String, Vec<String>)>) -
             }
             Err(problem) => {
                 let why = match problem {
-                    Problem::Absent => "it is listed, but not there, or not for us".to_owned(),
+                    Problem::Absent => "it is listed, but not there".to_owned(),
                     Problem::Other(why) => why,
                 };
                 found.failures.push(Failure { what: group_version(&group, &version), why });
@@ -216,7 +216,7 @@ async fn get(client: &kube::Client, path: &str, accept: &str, tag: Option<&Heade
                 Ok(Answer::News(Document { is_aggregated, body, tag: head.headers.get(ETAG).cloned() }))
             }
             StatusCode::NOT_MODIFIED if tag.is_some() => Ok(Answer::Unchanged),
-            StatusCode::NOT_FOUND | StatusCode::FORBIDDEN => Err(Problem::Absent),
+            StatusCode::NOT_FOUND => Err(Problem::Absent),
             code => {
                 let text = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_SHOWN_MAX)]).into_owned();
                 Err(Problem::Other(format!("{code}: {text}")))

@@ -1,5 +1,6 @@
 //! Discovery and the REST mapper.
 
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -213,5 +214,44 @@ async fn followers_of_discovery_learn_that_a_root_did_not_answer() -> Result<(),
     let client = broken(&server, "", false);
     let informers = InformerFactory::new(client.clone());
     assert_eq!(RestMapper::new(client).watch(&informers).await?.len(), 2, "definitions and APIServices");
+    Ok(())
+}
+
+/// A server that was just started refuses what it does not know the roles of yet, and a proxy without a server knows no
+/// path: neither says that all kinds of the root are gone.
+#[tokio::test(start_paused = true)]
+async fn a_root_that_is_refused_or_not_found_is_a_failure_and_its_kinds_are_kept() -> Result<(), Failure> {
+    for (root, code) in [("/api", 403), ("/api", 404), ("/apis", 403), ("/apis", 404)] {
+        let server = ApiServer::new(steersman_apiserver::Options::default());
+        let refusal = Arc::new(AtomicU16::new(0));
+        let client = {
+            let refusal = Arc::clone(&refusal);
+            let service = tower::service_fn(move |request: Request<Body>| {
+                let server = server.clone();
+                let code = StatusCode::from_u16(refusal.load(Ordering::Relaxed)).ok();
+                let code = code.filter(|_| request.uri().path() == root);
+                async move {
+                    let Some(code) = code else { return Ok::<_, BoxError>(server.oneshot(request).await?) };
+                    let mut refused = http::Response::new(steersman_apiserver::http::Body::whole("no".to_owned()));
+                    *refused.status_mut() = code;
+                    Ok(refused)
+                }
+            });
+            kube::Client::new(service, "default")
+        };
+        let mapper = RestMapper::new(client);
+        let complete = mapper.refresh().await?;
+        refusal.store(code, Ordering::Relaxed);
+        for round in 0..2 {
+            let known = mapper.refresh().await?;
+            let failed: Vec<_> = known.failures().iter().map(|failure| &*failure.what).collect();
+            assert_eq!(failed, [root], "{code}, round {round}");
+            let is_stale = |name| known.find(name).map(|found| found.is_stale);
+            let want = (Some(root == "/api"), Some(root == "/apis"));
+            assert_eq!((is_stale("pods"), is_stale("deployments")), want, "{root} {code}, round {round}");
+        }
+        refusal.store(0, Ordering::Relaxed);
+        assert_eq!(mapper.refresh().await?, complete, "{root} {code}");
+    }
     Ok(())
 }

@@ -42,6 +42,23 @@ fn usage_of_pods_is_the_sum_over_their_containers_or_of_one() {
 }
 
 #[test]
+fn a_null_is_an_absent_field_and_costs_no_other_pod_its_reading() {
+    let metrics: PodMetricsList = list(json!([
+        { "metadata": { "name": "no-containers" }, "timestamp": null, "window": null, "containers": null },
+        { "metadata": { "name": "no-usage" }, "containers": [{ "name": "a", "usage": null }] },
+        { "metadata": { "name": "whole" }, "window": "30s", "containers": [{ "name": "a", "usage": { "cpu": "1" } }] },
+    ]));
+    assert_eq!(values(&metrics.readings("cpu", None).unwrap()), [("whole", 1000, 30)]);
+    assert_eq!(values(&metrics.readings("cpu", Some("a")).unwrap()), [("whole", 1000, 30)]);
+    let none = |got: Result<(), String>, api: &str| {
+        assert_eq!(got.unwrap_err(), format!("no metrics returned from {api} metrics API"));
+    };
+    none(list::<PodMetricsList>(json!(null)).readings("cpu", None).map(drop), "resource");
+    none(list::<MetricValueList>(json!(null)).readings().map(drop), "custom");
+    none(list::<ExternalMetricValueList>(json!(null)).values().map(drop), "external");
+}
+
+#[test]
 fn custom_and_external_values_are_read_in_both_versions() {
     let item = |window: Value| {
         let mut item = json!({ "describedObject": { "name": "a" }, "timestamp": now(), "value": "1500m" });
