@@ -244,9 +244,8 @@ async fn delete(cx: &Context, kind: &ApiResource, namespace: &Istr, objects: &[A
 fn is_unsupported(error: &WriteError) -> bool {
     match error {
         WriteError::NotFound => true,
-        WriteError::Rejected(rejection) => rejection.code == 405,
-        // The path is not served.
-        WriteError::Unknown(rejection) => rejection.code == 404,
+        // A 404 that is not the API's: the path is not served.
+        WriteError::Rejected(rejection) => matches!(rejection.code, 404 | 405),
         _ => false,
     }
 }

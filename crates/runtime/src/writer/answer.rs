@@ -59,8 +59,9 @@ pub(super) fn failure(code: StatusCode, retry_after: Option<Duration>, body: &[u
     let said = status.message.clone();
     let error = match code {
         StatusCode::NOT_FOUND if status.reason == "NotFound" => WriteError::NotFound,
-        // Not the API's word: a proxy without a server behind it, or a path that is not served. The object may exist.
-        StatusCode::NOT_FOUND => WriteError::Unknown(Box::new(status)),
+        // Not the API's word: a proxy without a server behind it, or a path that is not served. Nothing was written, and the
+        // object may exist.
+        StatusCode::NOT_FOUND => WriteError::Rejected(status),
         StatusCode::CONFLICT if status.reason == "AlreadyExists" => WriteError::AlreadyExists,
         StatusCode::CONFLICT => WriteError::Conflict,
         StatusCode::FORBIDDEN if status.has_cause("NamespaceTerminating") => WriteError::NamespaceTerminating,
@@ -90,8 +91,8 @@ mod tests {
             assert_eq!(failure.retriable, None, "{code} {body}");
         };
         check(404, r#"{"reason":"NotFound"}"#, "NotFound");
-        check(404, "404 page not found", "Unknown");
-        check(404, r#"{"error":"no backend"}"#, "Unknown");
+        check(404, "404 page not found", "Rejected");
+        check(404, r#"{"error":"no backend"}"#, "Rejected");
         check(409, r#"{"reason":"AlreadyExists"}"#, "AlreadyExists");
         check(409, r#"{"reason":"Conflict"}"#, "Conflict");
         check(

@@ -24,8 +24,8 @@ pub enum WriteError {
     /// The write was not sent: another process may lead by now.
     #[error("this process does not lead any more, or cannot be sure that it does")]
     NotLeader,
-    /// The write was sent and its outcome is unknown: no answer came, or one that does not tell (any 5xx, or a 404 that
-    /// is not the API's). The object is read from the server, and the owner waits until the caches show that state.
+    /// The write was sent and its outcome is unknown: no answer came, or one that does not tell (any 5xx). The object
+    /// is read from the server, and the owner waits until the caches show that state.
     #[error("it is not known whether the write was made: {0}")]
     Unknown(Box<Rejection>),
     /// The write was not sent: the server cannot be reached.
