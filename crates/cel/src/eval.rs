@@ -1,13 +1,12 @@
 //! Runs programs, and counts what that costs.
 
+mod literals;
 mod select;
 mod track;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ast::ACCUMULATOR;
-use crate::made::Made;
 use crate::plan::{Attribute, Base, By, Call, Fold, Node, NodeKind, Qualifier};
 use crate::value::{Key, Map, Value};
 use select::{by_pattern, grow, lookup};
@@ -235,83 +234,6 @@ impl<'a, 'p> Evaluator<'a, 'p> {
             Value::Optional(None) => self.eval(&args[1]),
             _ => Ok(Value::no_such_overload()),
         }
-    }
-
-    fn list(&mut self, items: &'p [Node], optional: &[bool]) -> Result<Value<'a>> {
-        let mut values = Vec::with_capacity(items.len());
-        for (item, optional) in items.iter().zip(optional) {
-            let value = self.eval(item)?;
-            match value {
-                Value::Error(_) => return Ok(value),
-                Value::Optional(None) if *optional => {}
-                Value::Optional(Some(value)) if *optional => values.push((*value).clone()),
-                other if *optional => {
-                    return Ok(Value::error(format!(
-                        "cannot initialize optional list element from non-optional value {}",
-                        other.text()
-                    )));
-                }
-                value => values.push(value),
-            }
-        }
-        Ok(Value::list(values))
-    }
-
-    fn map(&mut self, entries: &'p [[Node; 2]], optional: &[bool]) -> Result<Value<'a>> {
-        let mut values = BTreeMap::new();
-        for ([key, value], optional) in entries.iter().zip(optional) {
-            let key = self.eval(key)?;
-            if key.is_error() {
-                return Ok(key);
-            }
-            let value = self.eval(value)?;
-            match value {
-                Value::Error(_) => return Ok(value),
-                Value::Optional(None) if *optional => {
-                    values.remove(&Key::new(&key));
-                }
-                Value::Optional(Some(value)) if *optional => {
-                    values.insert(Key::new(&key), (*value).clone());
-                }
-                other if *optional => {
-                    return Ok(Value::error(format!(
-                        "cannot initialize optional entry '{}' from non-optional value {}",
-                        key.text(),
-                        other.text()
-                    )));
-                }
-                value => {
-                    values.insert(Key::new(&key), value);
-                }
-            }
-        }
-        Ok(Value::Map(Map::Values(Arc::new(values))))
-    }
-
-    fn made(&mut self, type_name: &Arc<str>, fields: &'p [(Arc<str>, Node)], optional: &[bool]) -> Result<Value<'a>> {
-        let mut values = BTreeMap::new();
-        for ((name, value), optional) in fields.iter().zip(optional) {
-            let value = self.eval(value)?;
-            match value {
-                Value::Error(_) => return Ok(value),
-                Value::Optional(None) if *optional => {
-                    values.remove(name);
-                }
-                Value::Optional(Some(value)) if *optional => {
-                    values.insert(name.clone(), (*value).clone());
-                }
-                other if *optional => {
-                    return Ok(Value::error(format!(
-                        "cannot initialize optional entry '{name}' from non-optional value {}",
-                        other.text()
-                    )));
-                }
-                value => {
-                    values.insert(name.clone(), value);
-                }
-            }
-        }
-        Ok(Made::value(type_name.clone(), values))
     }
 
     fn attribute(&mut self, attribute: &'p Attribute) -> Result<Value<'a>> {

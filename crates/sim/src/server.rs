@@ -282,12 +282,9 @@ impl Recorder {
                 let what = (name.clone(), collection.name.clone(), key.clone());
                 state.written.entry(*manager).or_default().insert(what);
             }
-            if state.restless.len() < RESTLESS_MAX && !is_heartbeat(&collection.name, &by) {
-                let event = after.filter(|_| is_telling).and_then(|event| event.parse().ok()).unwrap_or_default();
-                if !is_reminder(&event) {
-                    let reason = event["reason"].as_str().unwrap_or_default();
-                    state.restless.push(format!("{by} {verb} {} {key} {reason}", collection.name));
-                }
+            if !is_heartbeat(&collection.name, &by) {
+                let event = after.filter(|_| is_telling);
+                state.unrest(event, || format!("{by} {verb} {} {key}", collection.name));
             }
             if is_telling {
                 continue;
@@ -397,6 +394,17 @@ impl std::fmt::Debug for Recorder {
 // === impl State ===
 
 impl State {
+    /// Remembers a write that may be unexpected in a world at rest; events that remind of something are not.
+    fn unrest(&mut self, event: Option<&Object>, what: impl FnOnce() -> String) {
+        if self.restless.len() >= RESTLESS_MAX {
+            return;
+        }
+        let event = event.and_then(|event| event.parse().ok()).unwrap_or_default();
+        if !is_reminder(&event) {
+            self.restless.push(format!("{} {}", what(), event["reason"].as_str().unwrap_or_default()));
+        }
+    }
+
     /// Remembers which revision is the newest one now.
     fn reached(&mut self, revision: u64) {
         let now = Instant::now();
