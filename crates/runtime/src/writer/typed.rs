@@ -179,12 +179,12 @@ where
 /// The error of a read before a write: nothing was sent.
 fn unread(error: &LiveReadError) -> WriteError {
     match error {
-        LiveReadError::NoAnswer { .. } => WriteError::Unreachable(error.to_string()),
+        // An answer that is no JSON is not the server's, but that of something in between.
+        LiveReadError::NoAnswer { .. } | LiveReadError::Decode { .. } => WriteError::Unreachable(error.to_string()),
         LiveReadError::Refused { code, message, .. } => {
             WriteError::Rejected(Rejection { code: code.as_u16(), message: message.clone(), ..Rejection::default() })
         }
         LiveReadError::Throttled { wait, .. } => WriteError::Throttled(*wait),
-        LiveReadError::Decode { .. } => WriteError::Invalid(error.to_string()),
     }
 }
 
