@@ -285,6 +285,9 @@ impl<'a> Behalf<'a> {
     /// Lets the owner wait until the caches show what was done, or may have been.
     pub(super) fn enter_in_book(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>) {
         let (book, Some(owner)) = (&self.writer.shared.book, self.owner) else { return };
+        if !self.writer.caches_show(&call.key.namespace) {
+            return;
+        }
         match (outcome, &call.verb) {
             (Ok(_), Verb::Delete(object)) => book.deleted(&owner.uid, call.resource, object.clone()),
             // The object with this uid is not there any more, whatever the caches show.
