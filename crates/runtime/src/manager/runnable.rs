@@ -1,5 +1,6 @@
 //! The parts that a manager runs beside controllers.
 
+use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -8,7 +9,7 @@ use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::controller::Engine;
+use crate::controller::{Engine, panic_text};
 use crate::health::Health;
 
 /// A task that runs as long as a manager does.
@@ -98,7 +99,11 @@ impl Part {
         let run: Run = Box::new(move |stop| {
             // The function may panic before it returns a future, so it is called inside of one.
             let guarded = AssertUnwindSafe(async move { runnable.run(stop).await }).catch_unwind();
-            Box::pin(async move { guarded.await.unwrap_or_else(|_| Err(Error::message("it panicked"))) })
+            Box::pin(async move {
+                let panicked =
+                    |panic: Box<dyn Any + Send>| Error::message(format!("it panicked: {}", panic_text(&*panic)));
+                guarded.await.unwrap_or_else(|panic| Err(panicked(panic)))
+            })
         });
         Self::Runnable { name, group, run }
     }

@@ -68,7 +68,7 @@ async fn a_runnable_that_panics_or_does_not_end_is_named() -> Result<(), Failure
     let (manager, _) = embedded(ManagerOptions::default())?;
     manager.add(runnable("bomb", Group::Others, |_| async { panic!("on purpose") }));
     let ended = manager.run(CancellationToken::new()).await.map_err(|error| error.to_string());
-    assert_eq!(ended, Err("bomb failed: it panicked".to_owned()));
+    assert_eq!(ended, Err("bomb failed: it panicked: on purpose".to_owned()));
 
     let (manager, _) = embedded(ManagerOptions::default().shutdown_within(SOON))?;
     manager.add(runnable("deaf", Group::Others, |_| std::future::pending()));
