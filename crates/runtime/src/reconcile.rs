@@ -18,8 +18,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use steersman_base::{Clock, ObjectKey};
-use steersman_informer::{Lister, WireError};
-use steersman_model::Kind;
+use steersman_informer::{HasResource, Lister, WireError};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::exchange::THROTTLED_MIN;
@@ -122,7 +121,11 @@ impl Context {
     ///
     /// # Errors
     /// See [`LiveReadError`].
-    pub async fn main<V: Kind>(&self, cached: &Lister<V>, key: &ObjectKey) -> Result<Option<Arc<V>>, LiveReadError> {
+    pub async fn main<V: HasResource>(
+        &self,
+        cached: &Lister<V>,
+        key: &ObjectKey,
+    ) -> Result<Option<Arc<V>>, LiveReadError> {
         let Some(seen) = cached.get(key) else { return Ok(None) };
         if self.freshness == Freshness::CaughtUp {
             return Ok(Some(seen));
@@ -135,7 +138,11 @@ impl Context {
     ///
     /// # Errors
     /// See [`LiveReadError`].
-    pub async fn get<V: Kind>(&self, cached: &Lister<V>, key: &ObjectKey) -> Result<Option<Arc<V>>, LiveReadError> {
+    pub async fn get<V: HasResource>(
+        &self,
+        cached: &Lister<V>,
+        key: &ObjectKey,
+    ) -> Result<Option<Arc<V>>, LiveReadError> {
         match self.freshness {
             Freshness::CaughtUp => Ok(cached.get(key)),
             Freshness::ReadLive => Ok(self.live.get::<V>(key).await?.map(Arc::new)),

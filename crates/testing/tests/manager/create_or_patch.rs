@@ -24,7 +24,7 @@ struct Copies {
 
 impl Reconciler for Copies {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
-        let Some(quota) = self.quotas.get(key) else { return Ok(Action::Done) };
+        let Some(quota) = cx.main(&self.quotas, key).await? else { return Ok(Action::Done) };
         let value = quota.metadata.labels.iter().flatten().find(|(name, _)| *name == "value").map(|(_, value)| value);
         let mut copy = ConfigMap::default();
         copy.metadata.name = Some(key.name.to_string());
