@@ -79,7 +79,7 @@ pub enum Action {
     After(Duration),
 }
 
-/// The error of a reconcile. Any error converts into it with `?` and is retried.
+/// The error of a reconcile. Any `std::error::Error` converts into it with `?` and is retried; others with [`Error::new`].
 pub struct Error {
     source: Box<dyn std::error::Error + Send + Sync>,
     terminal: bool,
@@ -168,6 +168,12 @@ impl Context {
 // === impl Error ===
 
 impl Error {
+    /// Creates an error that is retried, from one that `?` cannot convert: a boxed error, or one of `anyhow`
+    /// (`.map_err(Error::new)?`). Its causes are kept.
+    pub fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { source: error.into(), terminal: false }
+    }
+
     /// Creates an error that a retry cannot solve: the object itself must change first.
     pub fn terminal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { source: error.into(), terminal: true }
@@ -294,5 +300,7 @@ mod tests {
         check(live(StatusCode::SERVICE_UNAVAILABLE).into(), None);
         check(list(503, Some(wait)).into(), None);
         check(WriteError::Conflict.into(), None);
+        let boxed: Box<dyn std::error::Error + Send + Sync> = WriteError::Throttled(wait).into();
+        check(Error::new(boxed), Some(wait));
     }
 }
