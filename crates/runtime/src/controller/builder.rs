@@ -164,7 +164,9 @@ impl<V: View> Builder<V> {
         self
     }
 
-    /// Enqueues every main object again at this interval.
+    /// Enqueues every main object again at this interval, if the predicates admit it:
+    /// [`generation_changed`](crate::predicate::generation_changed) and its like admit no resync, as in controller-runtime. To
+    /// reconcile an object again whatever they say, return [`Action::After`](crate::Action::After).
     pub fn resync(mut self, every: Duration) -> Self {
         self.main_watch = self.main_watch.map(|watch| watch.resync(every));
         self

@@ -34,15 +34,20 @@ pub trait Runnable: Send + 'static {
 }
 
 /// Groups of a manager, in the order in which they start. They end in reverse.
+///
+/// [`Others`](Self::Others) and [`Leading`](Self::Leading) wait for filled caches for ten seconds at most: one resource that cannot
+/// be listed must not stop everything. A runnable that must not see a half-filled cache reads with
+/// [`Manager::client`](crate::Manager::client), or waits for [`SharedInformer::synced`](steersman_informer::SharedInformer::synced).
+/// Controllers wait for their own caches as long as it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
     /// Servers: webhooks, health, metrics. They respond before anything else works.
     Servers,
     /// Everything that fills caches.
     Caches,
-    /// Everything that needs filled caches, and works whether this process leads or not.
+    /// Everything that starts after the caches, and works whether this process leads or not.
     Others,
-    /// Everything that needs filled caches and leadership.
+    /// Everything that starts after the caches, and needs leadership.
     Leading,
 }
 
