@@ -206,6 +206,18 @@ mod tests {
     }
 
     #[test]
+    fn the_namespace_of_the_lease_is_created_before_the_operator_runs() {
+        let text = |path: &str| {
+            let (_, template) = OPERATOR.iter().find(|(of, _)| *of == path).unwrap();
+            operator("web-site", "WebSite", "example.dev").fill(template).unwrap()
+        };
+        assert!(text("src/main.rs").contains(r#"LeaseOptions::new("web-site", "#));
+        let readme = text("README.md");
+        let created = readme.find("kubectl create namespace web-site").unwrap();
+        assert!(created < readme.find("cargo run  ").unwrap(), "{readme}");
+    }
+
+    #[test]
     fn no_mark_is_left_in_any_file() {
         for (path, template) in OPERATOR {
             let text = operator("web-site", "WebSite", "example.dev").fill(template).unwrap();

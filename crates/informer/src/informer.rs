@@ -268,6 +268,9 @@ impl<V: View> SharedInformer<V> {
     /// Sets a function that changes every object before it is queued and stored, to drop unused fields. It must not
     /// change name, namespace, uid or resourceVersion. If it panics, the object keeps the changes made so far.
     ///
+    /// Set it before the informer starts: objects that are in the store by then stay as they are until they change. All users of
+    /// the informer see the changed objects.
+    ///
     /// # Errors
     /// There is a transform already.
     pub fn transform(&self, transform: impl Fn(&mut V) + Send + Sync + 'static) -> Result<(), TransformSet> {

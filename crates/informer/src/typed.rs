@@ -11,7 +11,7 @@ use std::ops::Deref;
 use kube::core::{ClusterResourceScope, Resource as Named};
 use serde::de::DeserializeOwned;
 use steersman_base::{Meta, Resource, Scope};
-use steersman_model::{DecodeError, Encoded, View};
+use steersman_model::{DecodeError, Encoded, Kind, View};
 
 /// Any type that serde can read, with its metadata beside it: types of `k8s-openapi`, types that derive
 /// `kube::CustomResource`, `kube::core::DynamicObject`, `serde_json::Value`.
@@ -19,6 +19,12 @@ use steersman_model::{DecodeError, Encoded, View};
 pub struct Typed<K> {
     meta: Meta,
     object: K,
+}
+
+/// A view that knows the resource of its objects: every [`Kind`], and [`Typed`] objects of types that know theirs.
+pub trait HasResource: View {
+    /// Returns the resource.
+    fn resource() -> Resource;
 }
 
 /// Returns the resource of a type that knows its names.
@@ -68,6 +74,22 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View for Typed<K> {
     fn decode(body: Encoded<'_>) -> Result<Self, DecodeError> {
         let Encoded::Json(json) = body else { return Err(DecodeError::JsonOnly { kind: std::any::type_name::<K>() }) };
         Ok(Self { meta: Meta::decode(body)?, object: serde_json::from_slice(json)? })
+    }
+}
+
+impl<V: Kind> HasResource for V {
+    fn resource() -> Resource {
+        V::RESOURCE
+    }
+}
+
+impl<K> HasResource for Typed<K>
+where
+    K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+    K::Scope: 'static,
+{
+    fn resource() -> Resource {
+        resource_of::<K>()
     }
 }
 

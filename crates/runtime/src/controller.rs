@@ -302,6 +302,8 @@ impl Engine {
         self.context.stop = stop.clone();
         if stop.run_until_cancelled(self.ready(&barriers, &stop)).await.is_none() {
             controller.queue().shutdown(Shutdown::Drop).await;
+            // Its sources will never run: whoever sends to them must not wait for room.
+            controller.close();
             return Ok(());
         }
         tracing::info!(controller = controller.name(), workers = controller.workers(), "starting workers");

@@ -2,7 +2,8 @@
 //!
 //! 1. The finalizer is on the object before the first [`Event::Apply`]: everything that `Apply` creates elsewhere will
 //!    be cleaned up.
-//! 2. It is removed after [`Event::Cleanup`] succeeded, and never before.
+//! 2. It is removed after [`Event::Cleanup`] succeeded, and never before. Every [`Action`] is success, `Again` and `After` too,
+//!    as in kube-rs: cleaning up that is not finished returns an error ([`Error::message`]), and is called again.
 //! 3. It is added and removed on condition that the object is the one that was read, in that version; finalizers of
 //!    others stay. After a conflict the key is requeued.
 //! 4. A terminating object without the finalizer is left alone.
@@ -55,7 +56,7 @@ use crate::{Action, Context, Error, Patch, Reason, WriteError};
 pub enum Event<T> {
     /// The object exists and has the finalizer: apply it.
     Apply(T),
-    /// The object is terminating: clean up. May come more than once.
+    /// The object is terminating: clean up. May come more than once. Any action as the result says that it is done.
     Cleanup(T),
 }
 

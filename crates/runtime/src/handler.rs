@@ -102,7 +102,7 @@ where
 
 impl Keys {
     /// Returns keys that are enqueued after a delay, so that what happens until then is reconciled with them; at once, if
-    /// the delay is zero.
+    /// the delay is zero. A key that something else enqueues earlier is reconciled then, and not once more after the delay.
     #[must_use]
     pub fn after(keys: impl IntoIterator<Item = ObjectKey>, delay: Duration) -> Self {
         let mut delayed = Self::default();

@@ -17,8 +17,8 @@ use steersman_base::{Meta, ObjectKey, Resource, ResourceVersion};
 use steersman_informer::__internal::consistency::{LiveReads, Turn};
 use steersman_informer::__internal::wire;
 use steersman_informer::WireError;
-use steersman_informer::{Selection, Target};
-use steersman_model::{DecodeError, Encoded, Kind, View};
+use steersman_informer::{HasResource, Selection, Target};
+use steersman_model::{DecodeError, Encoded, View};
 
 use crate::connection::exchange::{JSON, JSON_METADATA, THROTTLED_MIN, retry_after};
 use crate::reconcile::Freshness;
@@ -115,7 +115,7 @@ impl Live {
     ///
     /// # Errors
     /// See [`LiveReadError`].
-    pub async fn get<V: Kind>(&self, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
+    pub async fn get<V: HasResource>(&self, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
         let _turn = self.turn().await;
         get(&self.client, key).await
     }
@@ -164,7 +164,7 @@ impl Live {
     ///
     /// # Errors
     /// See [`WireError`].
-    pub async fn list<V: Kind>(&self, selection: Selection) -> Result<Vec<Arc<V>>, WireError> {
+    pub async fn list<V: HasResource>(&self, selection: Selection) -> Result<Vec<Arc<V>>, WireError> {
         let _turn = self.turn().await;
         list(&self.client, selection).await
     }
@@ -225,8 +225,9 @@ async fn get_meta(client: &kube::Client, resource: &Resource, key: &ObjectKey) -
 ///
 /// # Errors
 /// See [`LiveReadError`].
-async fn get<V: Kind>(client: &kube::Client, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
-    decoded(fetch(client, &V::RESOURCE, key, JSON).await?, &V::RESOURCE, key, |body| V::decode(Encoded::Json(body)))
+async fn get<V: HasResource>(client: &kube::Client, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
+    let resource = V::resource();
+    decoded(fetch(client, &resource, key, JSON).await?, &resource, key, |body| V::decode(Encoded::Json(body)))
 }
 
 /// Reads an object with every field, known or not: to change a part of it and PUT it back. `None` if it does not exist.
@@ -311,8 +312,8 @@ fn is_status(body: &[u8]) -> bool {
 ///
 /// # Errors
 /// See [`WireError`]; also if objects change so fast that the list expires between two pages.
-async fn list<V: Kind>(client: &kube::Client, selection: Selection) -> Result<Vec<Arc<V>>, WireError> {
-    list_of::<V>(client, &Target { resource: V::RESOURCE, selection }).await
+async fn list<V: HasResource>(client: &kube::Client, selection: Selection) -> Result<Vec<Arc<V>>, WireError> {
+    list_of::<V>(client, &Target { resource: V::resource(), selection }).await
 }
 
 /// As [`list`], for a resource chosen at run time.

@@ -202,14 +202,22 @@ impl Manager {
         self.context().controller_on(name, &informer)
     }
 
-    /// Returns a lister of a kind's cache, which is filled when the manager runs.
+    /// Returns a lister of a kind's cache, which is filled once the manager runs, and empty before.
+    ///
+    /// A controller starts when the caches of its own sources are filled: for another kind that its reconciler reads, say
+    /// [`.needs::<K>()`](Builder::needs).
     #[must_use]
     pub fn lister<K>(&self) -> Lister<K>
     where
         K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
     {
-        self.informers().typed::<K>(Selection::everything()).lister()
+        let lister = self.informers().typed::<K>(Selection::everything()).lister();
+        // Otherwise a kind that nobody read before would stay empty.
+        if self.informers().is_started() {
+            self.informers().start();
+        }
+        lister
     }
 
     /// Builds a controller from its descriptor. It runs when the manager runs.

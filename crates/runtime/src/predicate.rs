@@ -64,7 +64,7 @@ pub struct Not<P>(P);
 #[derive(Clone, Copy, Debug)]
 pub struct Changed(fn(&Meta, &Meta) -> bool);
 
-/// Returns a predicate that admits updates if `metadata.generation` changed: not those of the status alone.
+/// Returns a predicate that admits updates if `metadata.generation` changed: not those of the status alone, and no resync.
 #[must_use]
 pub fn generation_changed() -> Changed {
     Changed(|old, new| old.generation != new.generation)

@@ -18,8 +18,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use steersman_base::{Clock, ObjectKey};
-use steersman_informer::{Lister, WireError};
-use steersman_model::Kind;
+use steersman_informer::{HasResource, Lister, WireError};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::exchange::THROTTLED_MIN;
@@ -80,7 +79,7 @@ pub enum Action {
     After(Duration),
 }
 
-/// The error of a reconcile. Any error converts into it with `?` and is retried.
+/// The error of a reconcile. Any `std::error::Error` converts into it with `?` and is retried; others with [`Error::new`].
 pub struct Error {
     source: Box<dyn std::error::Error + Send + Sync>,
     terminal: bool,
@@ -122,7 +121,11 @@ impl Context {
     ///
     /// # Errors
     /// See [`LiveReadError`].
-    pub async fn main<V: Kind>(&self, cached: &Lister<V>, key: &ObjectKey) -> Result<Option<Arc<V>>, LiveReadError> {
+    pub async fn main<V: HasResource>(
+        &self,
+        cached: &Lister<V>,
+        key: &ObjectKey,
+    ) -> Result<Option<Arc<V>>, LiveReadError> {
         let Some(seen) = cached.get(key) else { return Ok(None) };
         if self.freshness == Freshness::CaughtUp {
             return Ok(Some(seen));
@@ -135,7 +138,11 @@ impl Context {
     ///
     /// # Errors
     /// See [`LiveReadError`].
-    pub async fn get<V: Kind>(&self, cached: &Lister<V>, key: &ObjectKey) -> Result<Option<Arc<V>>, LiveReadError> {
+    pub async fn get<V: HasResource>(
+        &self,
+        cached: &Lister<V>,
+        key: &ObjectKey,
+    ) -> Result<Option<Arc<V>>, LiveReadError> {
         match self.freshness {
             Freshness::CaughtUp => Ok(cached.get(key)),
             Freshness::ReadLive => Ok(self.live.get::<V>(key).await?.map(Arc::new)),
@@ -161,6 +168,12 @@ impl Context {
 // === impl Error ===
 
 impl Error {
+    /// Creates an error that is retried, from one that `?` cannot convert: a boxed error, or one of `anyhow`
+    /// (`.map_err(Error::new)?`). Its causes are kept.
+    pub fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { source: error.into(), terminal: false }
+    }
+
     /// Creates an error that a retry cannot solve: the object itself must change first.
     pub fn terminal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { source: error.into(), terminal: true }
@@ -287,5 +300,7 @@ mod tests {
         check(live(StatusCode::SERVICE_UNAVAILABLE).into(), None);
         check(list(503, Some(wait)).into(), None);
         check(WriteError::Conflict.into(), None);
+        let boxed: Box<dyn std::error::Error + Send + Sync> = WriteError::Throttled(wait).into();
+        check(Error::new(boxed), Some(wait));
     }
 }

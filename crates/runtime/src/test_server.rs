@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Answers every request with one status and body, and records what was asked.
 #[derive(Clone, Default)]
 pub(crate) struct TestServer {
-    answer: Arc<Mutex<(u16, Value)>>,
+    answer: Arc<Mutex<(u16, String)>>,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
@@ -26,7 +26,12 @@ impl TestServer {
 
     /// The answer to requests from now on.
     pub(crate) fn answer(&self, code: u16, body: Value) {
-        *self.answer.lock() = (code, body);
+        self.answer_text(code, &body.to_string());
+    }
+
+    /// As [`answer`](Self::answer), with a body that need not be JSON.
+    pub(crate) fn answer_text(&self, code: u16, body: &str) {
+        *self.answer.lock() = (code, body.to_owned());
     }
 
     /// Returns the requests since the last call, such as `POST /api/v1/namespaces/ns/pods`.
@@ -41,7 +46,7 @@ impl TestServer {
             server.requests.lock().push(format!("{} {path}", request.method()));
             let (code, body) = server.answer.lock().clone();
             let is_watch = request.method() == Method::GET && request.uri().query().unwrap_or("").contains("watch=");
-            let body = if is_watch { String::new() } else { body.to_string() };
+            let body = if is_watch { String::new() } else { body };
             let answer = Response::builder().status(code).header("content-type", "application/json");
             let answer = answer.body(Body::from(body.into_bytes()));
             async move { answer }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use steersman_base::ObjectKey;
 use steersman_informer::__internal::reflector::{Reflector, ReflectorOptions};
-use steersman_informer::{Selection, SharedInformer, Target, Typed};
+use steersman_informer::{RunningInformer, Selection, SharedInformer, Target, Typed};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{AnyObject, CachedClient, ClientError, Object, Objects};
@@ -84,15 +84,19 @@ pub async fn wait_for<T: AnyObject, R: Into<Verdict>>(
     condition: impl Fn(Option<&T>) -> R,
     within: Duration,
 ) -> Result<Option<Arc<Typed<T>>>, WaitError> {
-    let seen = Mutex::new("nothing: the cache was not filled".to_owned());
+    // Nothing, as long as the cache is not filled.
+    let seen = Mutex::new(None);
     let wait = async {
         let reader = objects.reader();
-        let watched =
-            if reader.is_live() { Watched::alone(objects, key).await } else { Watched::shared(objects).await? };
+        let watched = if reader.is_live() {
+            Watched::alone(objects, key, &seen).await
+        } else {
+            Watched::shared(objects, key).await?
+        };
         let look = |object: Option<Arc<Typed<T>>>| match condition(object.as_ref().map(|held| held.object())).into() {
             Verdict::Met => Some(object),
             Verdict::NotYet(what) => {
-                *seen.lock() = what;
+                *seen.lock() = Some(what);
                 None
             }
         };
@@ -102,10 +106,20 @@ pub async fn wait_for<T: AnyObject, R: Into<Verdict>>(
         Ok(outcome) => outcome,
         Err(_) => {
             let what = format!("{} {key}", objects.resource());
-            let seen = seen.into_inner();
+            let seen = seen.into_inner().unwrap_or_else(|| unfilled(objects));
             Err(WaitError::TimedOut { what, waited: within, seen })
         }
     }
+}
+
+/// Describes the cache that was not filled in time, and why.
+fn unfilled<T: AnyObject>(objects: &Objects<T>) -> String {
+    let running = objects.client().informers().running();
+    let is_meant = |informer: &&RunningInformer| {
+        informer.informer.target.resource == *objects.resource() && !informer.informer.synced
+    };
+    let why = running.iter().find(is_meant).map(|informer| format!(": {informer}")).unwrap_or_default();
+    format!("nothing: the cache is not filled{why}")
 }
 
 /// An informer that ends with the wait, if it was started for it.
@@ -117,12 +131,12 @@ struct Watched<T> {
 // === impl Watched ===
 
 impl<T: AnyObject> Watched<T> {
-    async fn shared(objects: &Objects<T>) -> Result<Self, ClientError> {
-        Ok(Self { informer: objects.reader().informer().await?, _end: None })
+    async fn shared(objects: &Objects<T>, key: &ObjectKey) -> Result<Self, ClientError> {
+        Ok(Self { informer: objects.reader().informer_of(&key.namespace).await?, _end: None })
     }
 
-    /// Starts a watch of one object.
-    async fn alone(objects: &Objects<T>, key: &ObjectKey) -> Self {
+    /// Starts a watch of one object. `seen` gets the problem, if it cannot be read.
+    async fn alone(objects: &Objects<T>, key: &ObjectKey, seen: &Mutex<Option<String>>) -> Self {
         let selection = match &*key.namespace {
             "" => Selection::everything(),
             namespace => Selection::namespace(namespace),
@@ -132,13 +146,25 @@ impl<T: AnyObject> Watched<T> {
         let stop = CancellationToken::new();
         let informer = SharedInformer::new(target.clone(), stop.clone());
         let reflector = Reflector::new(objects.client().kube(), target, ReflectorOptions::default());
+        let mut state = reflector.state();
         tokio::spawn(reflector.run(informer.sink(), stop.clone()));
         let pump = informer.clone();
         let ended = stop.clone();
         tokio::spawn(async move { pump.run(&ended).await });
         let end = Some(stop.drop_guard());
         // Before the first list it is unknown whether the object exists.
-        informer.synced().await;
+        let problems = async {
+            while state.changed().await.is_ok() {
+                if let Some(problem) = &state.borrow().problem {
+                    *seen.lock() = Some(format!("nothing: {}", problem.message));
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = informer.synced() => {}
+            () = problems => {}
+        }
         Self { informer, _end: end }
     }
 }

@@ -65,6 +65,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
+use crate::controller::panic_text;
 use crate::health::{Health, Probe, Unhealthy};
 use crate::manager::{Group, Runnable};
 use crate::serving::{Request, Response, ServeError, ServeOptions, Service, Serving, text};
@@ -303,8 +304,8 @@ impl WebhookServer {
         let answer = async { (hook.answer)(request).await };
         match AssertUnwindSafe(answer).catch_unwind().await {
             Ok(response) => response,
-            Err(_) => {
-                tracing::error!(webhook = path, "a webhook panicked");
+            Err(panic) => {
+                tracing::error!(webhook = path, panic = panic_text(&*panic), "a webhook panicked");
                 if let Some(metrics) = &self.metrics {
                     metrics.panicked(hook.kind);
                 }

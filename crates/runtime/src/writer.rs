@@ -158,6 +158,12 @@ impl Writer {
         self.with(|shared| shared.caches = Some(caches))
     }
 
+    /// Whether the caches can show objects of a namespace: those of a manager of one namespace never show others.
+    fn caches_show(&self, namespace: &str) -> bool {
+        let only = self.shared.caches.as_ref().and_then(InformerFactory::namespace);
+        only.is_none_or(|only| namespace.is_empty() || **only == *namespace)
+    }
+
     /// Returns the client that writes are sent with.
     pub(crate) fn client(&self) -> &kube::Client {
         &self.shared.client

@@ -377,7 +377,7 @@ impl TestCluster {
         PodsOf::new(self, owner.meta().uid.clone().unwrap_or_default())
     }
 
-    /// Lets time pass, timer by timer.
+    /// Lets time pass, timer by timer: at once under tokio's paused clock (`start_paused = true`), for real otherwise.
     pub async fn advance(&self, time: Duration) {
         // Not `tokio::time::advance`: one jump skips the timers in between, and leases are lost.
         tokio::time::sleep(time).await;
@@ -387,12 +387,13 @@ impl TestCluster {
     /// while.
     ///
     /// # Errors
-    /// They never settle; the failure shows their last writes.
+    /// They never settle, or their manager has ended, which is not the same as rest; the failure shows their last writes.
     pub async fn settle(&self) -> Result<(), Failure> {
         let deadline = Instant::now() + SETTLES_WITHIN;
         let mut seen = self.writes();
         let mut since = Instant::now();
         while since.elapsed() < SETTLED_AFTER {
+            self.still_runs("the controllers come to rest").await?;
             if Instant::now() > deadline {
                 return Err(self.failure("the controllers never come to rest").await);
             }
@@ -402,18 +403,18 @@ impl TestCluster {
                 since = Instant::now();
             }
         }
-        Ok(())
+        self.still_runs("the controllers come to rest").await
     }
 
-    /// Lets time pass, and fails if the controllers write anything but heartbeats.
+    /// Lets time pass, and fails if the controllers write anything but heartbeats. On the rig writes are not counted.
     ///
     /// # Errors
-    /// They wrote; the failure shows what.
+    /// They wrote, and the failure shows what; or their manager has ended, after which anything is quiet.
     pub async fn expect_quiet(&self, time: Duration) -> Result<(), Failure> {
         let before = self.writes();
         self.advance(time).await;
         match self.writes() - before {
-            0 => Ok(()),
+            0 => self.still_runs("the controllers are quiet").await,
             written => Err(self.failure(&format!("{written} writes in {time:?} that should be quiet")).await),
         }
     }
@@ -440,6 +441,14 @@ impl TestCluster {
 
     fn writes(&self) -> u64 {
         self.embedded.as_ref().map_or(0, |line| line.journal.count())
+    }
+
+    /// Fails if the manager of the controllers has ended by itself: what a test concludes from their silence would be wrong.
+    async fn still_runs(&self, what: &str) -> Result<(), Failure> {
+        match self.manager_ended() {
+            None => Ok(()),
+            Some(_) => Err(self.failure(&format!("cannot tell: {what}")).await),
+        }
     }
 
     /// Returns how the manager of the controllers ended: the error of [`Manager::run`], if it ended by itself, such as

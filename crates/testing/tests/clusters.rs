@@ -129,6 +129,11 @@ async fn a_failure_shows_the_world() -> Result<(), Failure> {
     let text = format!("{:?}", never.err().ok_or_else(|| Failure::new("there are no miracles"))?);
     assert!(text.contains("never happened: a miracle; seen last: nothing"), "{text}");
     assert!(text.contains("lonely"), "{text}");
+    let pods = cluster.api::<Pod>();
+    let failed = cluster.until_right("the pod has a name", async || Ok(pods.get("missing").await?), |_| true).await;
+    let text = format!("{:?}", failed.err().ok_or_else(|| Failure::new("there is no such pod"))?);
+    assert!(text.starts_with("cannot tell: the pod has a name; looking failed: "), "{text}");
+    assert!(text.contains("not found") && text.contains("lonely"), "{text}");
     cluster.stop().await
 }
 
@@ -154,6 +159,11 @@ async fn a_failure_shows_codes_failed_passes_and_how_the_manager_ended() -> Resu
     assert!(text.contains("pods/web: 415"), "{text}");
     assert!(text.contains("failed: the server refused: refused with 415"), "{text}");
     assert!(cluster.manager_ended().is_some());
+    for outcome in [cluster.settle().await, cluster.expect_quiet(Duration::from_secs(1)).await] {
+        let text = format!("{:?}", outcome.err().ok_or_else(|| Failure::new("silence proves nothing now"))?);
+        assert!(text.starts_with("cannot tell: the controllers"), "{text}");
+        assert!(text.contains("leaderelection lost"), "{text}");
+    }
     // It ended badly, as it should.
     assert!(cluster.stop().await.is_err());
     Ok(())

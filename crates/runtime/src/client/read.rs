@@ -105,6 +105,22 @@ impl<V: View> Reader<V> {
         Ok(informer)
     }
 
+    /// As [`informer`](Self::informer), for objects of a namespace; of all, if it is empty.
+    ///
+    /// # Errors
+    /// Also [`ClientError::OtherNamespace`], if the cache never shows them.
+    pub(crate) async fn informer_of(&self, namespace: &str) -> Result<SharedInformer<V>, ClientError> {
+        let informer = self.informer().await?;
+        if let Some(cached) = &informer.target().selection.namespace
+            && **cached != *namespace
+        {
+            let resource = Box::new(self.resource.clone());
+            let cached = cached.clone();
+            return Err(ClientError::OtherNamespace { resource, wanted: namespace.into(), cached });
+        }
+        Ok(informer)
+    }
+
     /// Whether reads go to the server.
     pub(crate) fn is_live(&self) -> bool {
         let same = |other: &Resource| other.group == self.resource.group && other.plural == self.resource.plural;
@@ -127,14 +143,7 @@ impl<V: View> Reader<V> {
         if self.is_live() {
             return Ok(Source::Server);
         }
-        let informer = self.informer().await?;
-        if let Some(cached) = &informer.target().selection.namespace
-            && **cached != *namespace
-        {
-            let resource = Box::new(self.resource.clone());
-            let cached = cached.clone();
-            return Err(ClientError::OtherNamespace { resource, wanted: namespace.into(), cached });
-        }
+        let informer = self.informer_of(namespace).await?;
         let shared = &self.client.shared;
         let Some(newest) = shared.written.newest(&self.resource) else { return Ok(Source::Cache(informer)) };
         let shown = tokio::time::timeout(shared.options.synced_within, informer.store().reached_at_least(&newest));

@@ -103,6 +103,19 @@ impl<V: View> Builder<V> {
         self.source(Watch::new(informer, handler))
     }
 
+    /// Delays the start of the controller until the cache of this kind is filled. Changes of its objects enqueue nothing.
+    ///
+    /// For kinds that the reconciler reads with a [`Lister`](crate::Lister) or an index, and does not watch: a controller waits
+    /// for the caches of its own sources only, and others may be empty when it starts.
+    pub fn needs<K>(self) -> Self
+    where
+        K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: 'static,
+    {
+        let informer = self.cx.informers.typed::<K>(Selection::everything());
+        self.needs_cache(&informer)
+    }
+
     /// Delays the start of the controller until this cache is filled. Changes in it enqueue nothing.
     pub fn needs_cache<W: View>(self, informer: &SharedInformer<W>) -> Self {
         self.watch(informer, |_| Keys::default())
@@ -144,13 +157,16 @@ impl<V: View> Builder<V> {
         self
     }
 
-    /// Enqueues nothing for changes of main objects; other sources do.
+    /// Enqueues nothing for changes of main objects; other sources do. The controller does not wait for the main objects' cache
+    /// either: if its reconciler reads it, add [`needs`](Self::needs).
     pub fn without_main_watch(mut self) -> Self {
         self.main_watch = None;
         self
     }
 
-    /// Enqueues every main object again at this interval.
+    /// Enqueues every main object again at this interval, if the predicates admit it:
+    /// [`generation_changed`](crate::predicate::generation_changed) and its like admit no resync, as in controller-runtime. To
+    /// reconcile an object again whatever they say, return [`Action::After`](crate::Action::After).
     pub fn resync(mut self, every: Duration) -> Self {
         self.main_watch = self.main_watch.map(|watch| watch.resync(every));
         self

@@ -109,7 +109,7 @@ impl Manager {
         outcome.and(ended)
     }
 
-    /// Runs everything until Ctrl-C or SIGTERM, or until a part fails: [`run`](Self::run) with [`signals::stop`].
+    /// Runs everything until Ctrl-C, SIGTERM or SIGHUP, or until a part fails: [`run`](Self::run) with [`signals::stop`].
     ///
     /// # Errors
     /// As [`run`](Self::run).

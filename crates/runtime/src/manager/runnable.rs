@@ -1,5 +1,6 @@
 //! The parts that a manager runs beside controllers.
 
+use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -8,7 +9,7 @@ use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::controller::Engine;
+use crate::controller::{Engine, panic_text};
 use crate::health::Health;
 
 /// A task that runs as long as a manager does.
@@ -33,15 +34,20 @@ pub trait Runnable: Send + 'static {
 }
 
 /// Groups of a manager, in the order in which they start. They end in reverse.
+///
+/// [`Others`](Self::Others) and [`Leading`](Self::Leading) wait for filled caches for ten seconds at most: one resource that cannot
+/// be listed must not stop everything. A runnable that must not see a half-filled cache reads with
+/// [`Manager::client`](crate::Manager::client), or waits for [`SharedInformer::synced`](steersman_informer::SharedInformer::synced).
+/// Controllers wait for their own caches as long as it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
     /// Servers: webhooks, health, metrics. They respond before anything else works.
     Servers,
     /// Everything that fills caches.
     Caches,
-    /// Everything that needs filled caches, and works whether this process leads or not.
+    /// Everything that starts after the caches, and works whether this process leads or not.
     Others,
-    /// Everything that needs filled caches and leadership.
+    /// Everything that starts after the caches, and needs leadership.
     Leading,
 }
 
@@ -98,7 +104,11 @@ impl Part {
         let run: Run = Box::new(move |stop| {
             // The function may panic before it returns a future, so it is called inside of one.
             let guarded = AssertUnwindSafe(async move { runnable.run(stop).await }).catch_unwind();
-            Box::pin(async move { guarded.await.unwrap_or_else(|_| Err(Error::message("it panicked"))) })
+            Box::pin(async move {
+                let panicked =
+                    |panic: Box<dyn Any + Send>| Error::message(format!("it panicked: {}", panic_text(&*panic)));
+                guarded.await.unwrap_or_else(|panic| Err(panicked(panic)))
+            })
         });
         Self::Runnable { name, group, run }
     }

@@ -16,7 +16,7 @@ use crate::handler::Keys;
 use crate::predicate::Predicate;
 use crate::trigger::Trigger;
 
-/// The way into a controller's queue, as a [`task`] gets it. Cheap to clone.
+/// The way into a controller's queue, as a [`task`](super::task) gets it. Cheap to clone.
 #[derive(Clone)]
 pub struct Feed {
     queue: Queue<ObjectKey>,

@@ -236,8 +236,15 @@ impl<'a> Behalf<'a> {
     /// Refuses a create for an owner whose namespace is known to be terminating: no request is sent.
     pub(super) fn check_namespace(&self, call: &Call<'_>) -> Result<(), WriteError> {
         let terminating = &self.writer.shared.terminating;
-        let is_refused = self.owner.is_some_and(|owner| call.is_create() && terminating.has(&owner.uid));
+        let is_refused = self.creates_beside(call).is_some_and(|owner| terminating.has(&owner.uid));
         if is_refused { Err(WriteError::NamespaceTerminating) } else { Ok(()) }
+    }
+
+    /// Returns the owner, if the call creates an object in the owner's own namespace. The end of another namespace says nothing
+    /// about this one, and a cluster-scoped owner outlives them all.
+    fn creates_beside(&self, call: &Call<'_>) -> Option<&Meta> {
+        let is_beside = |owner: &&Meta| !owner.namespace.is_empty() && owner.namespace == call.key.namespace;
+        self.owner.filter(|_| call.is_create()).filter(is_beside)
     }
 
     /// Logs a write that is about to be sent. In shadow mode it is not sent, and this is the result.
@@ -268,7 +275,7 @@ impl<'a> Behalf<'a> {
         why: &dyn Reason,
     ) -> Result<Answer, WriteError> {
         let is_terminating = matches!(&outcome, Err(Failure { error: WriteError::NamespaceTerminating, .. }));
-        if let Some(owner) = self.owner.filter(|_| is_terminating && call.is_create()) {
+        if let Some(owner) = self.creates_beside(call).filter(|_| is_terminating) {
             self.writer.shared.terminating.add(&owner.uid);
         }
         self.tell(call, &outcome, why);
@@ -278,6 +285,9 @@ impl<'a> Behalf<'a> {
     /// Lets the owner wait until the caches show what was done, or may have been.
     pub(super) fn enter_in_book(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>) {
         let (book, Some(owner)) = (&self.writer.shared.book, self.owner) else { return };
+        if !self.writer.caches_show(&call.key.namespace) {
+            return;
+        }
         match (outcome, &call.verb) {
             (Ok(_), Verb::Delete(object)) => book.deleted(&owner.uid, call.resource, object.clone()),
             // The object with this uid is not there any more, whatever the caches show.

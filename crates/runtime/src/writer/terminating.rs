@@ -2,7 +2,8 @@
 //!
 //! 1. Nothing can be created there, and a terminating namespace never recovers: an owner that was refused once need not
 //!    try again, for as long as it exists. Without this, every pod that is deleted with its namespace would be
-//!    replaced, at the cost of a request that must fail.
+//!    replaced, at the cost of a request that must fail. It holds for creates in the owner's own namespace only: an owner
+//!    that is cluster-scoped, or creates elsewhere, asks every time.
 //! 2. The owner's uid is remembered: an owner of the same name in a new namespace of that name is another one.
 
 use std::collections::BTreeSet;

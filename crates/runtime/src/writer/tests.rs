@@ -60,6 +60,35 @@ async fn an_owner_in_a_terminating_namespace_asks_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_owner_of_objects_in_several_namespaces_loses_none_but_the_terminating_one() {
+    let server = TestServer::answering(403, terminating());
+    let writer = writer(&server);
+    let cluster_scoped = Meta { name: "tenant".into(), uid: "tenant".into(), ..Meta::default() };
+    let elsewhere = owner("elsewhere");
+    for owner in [&cluster_scoped, &elsewhere] {
+        let write = writer.on_behalf_of(owner);
+        let create = async |namespace| write.create_in(Some(namespace), &PODS, b"{}".to_vec(), &Why::Test).await;
+        server.answer(403, terminating());
+        assert!(matches!(create("going").await, Err(WriteError::NamespaceTerminating)));
+        server.answer(201, written());
+        assert!(create("ns").await.is_ok(), "another namespace");
+        assert!(create("going").await.is_ok(), "a new namespace of that name");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_something_in_between_is_no_reason_to_give_up() {
+    let server = TestServer::answering(200, Value::Null);
+    server.answer_text(200, "<html>please log in</html>");
+    let mut config = k8s_openapi::api::core::v1::ConfigMap::default();
+    config.metadata.namespace = Some("ns".into());
+    config.metadata.name = Some("a".into());
+    let error = writer(&server).unowned().create_or_patch(&config, &Why::Test).await.unwrap_err();
+    let error = crate::Error::from(error);
+    assert!(!error.is_terminal() && error.is_unreachable(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_for_another_reason_is_not_remembered() {
     let server = TestServer::answering(403, json!({ "reason": "Forbidden", "message": "exceeded quota" }));
     let writer = writer(&server);

@@ -44,7 +44,8 @@ impl Behalf<'_> {
     /// set are left alone.
     ///
     /// The existing object is read from the cache if a controller watches or owns its kind, and from the server otherwise, or
-    /// if the cache lags behind this controller's writes (see [`Builder::reads_live`](crate::controller::Builder::reads_live)).
+    /// if the cache lags behind this controller's writes (see [`Builder::reads_live`](crate::controller::Builder::reads_live)),
+    /// or if the manager's caches hold another namespace.
     ///
     /// # Errors
     /// See [`WriteError`]; `AlreadyExists` if the cache did not show the object yet: it is retried as any other error.
@@ -144,7 +145,8 @@ impl Behalf<'_> {
     /// Returns the object from the cache, if its kind is cached and the pass does not read live; from the server otherwise.
     async fn existing<K: Object>(&self, resource: &Resource, key: &ObjectKey) -> Result<Option<Value>, WriteError> {
         let shared = &self.writer.shared;
-        let cached = shared.caches.as_ref().filter(|_| !self.writer.reads_live);
+        let may_be_cached = !self.writer.reads_live && self.writer.caches_show(&key.namespace);
+        let cached = shared.caches.as_ref().filter(|_| may_be_cached);
         let cached = cached.and_then(|caches| caches.existing::<Typed<K>>(resource, Selection::everything()));
         match cached.filter(SharedInformer::has_synced) {
             Some(informer) => informer.lister().get(key).map(|object| value(object.object())).transpose(),
@@ -179,12 +181,12 @@ where
 /// The error of a read before a write: nothing was sent.
 fn unread(error: &LiveReadError) -> WriteError {
     match error {
-        LiveReadError::NoAnswer { .. } => WriteError::Unreachable(error.to_string()),
+        // An answer that is no JSON is not the server's, but that of something in between.
+        LiveReadError::NoAnswer { .. } | LiveReadError::Decode { .. } => WriteError::Unreachable(error.to_string()),
         LiveReadError::Refused { code, message, .. } => {
             WriteError::Rejected(Rejection { code: code.as_u16(), message: message.clone(), ..Rejection::default() })
         }
         LiveReadError::Throttled { wait, .. } => WriteError::Throttled(*wait),
-        LiveReadError::Decode { .. } => WriteError::Invalid(error.to_string()),
     }
 }
 

@@ -14,22 +14,26 @@ use crate::Failure;
 // === impl TestCluster ===
 
 impl TestCluster {
-    /// Calls `look` until it returns a value; its error is what it sees meanwhile.
+    /// Calls `look` until it returns a value; its inner error is what it sees meanwhile.
     ///
     /// # Errors
-    /// It never does; the failure shows what was seen last.
+    /// It never does, and the failure shows what was seen last; or `look` fails, which ends the wait at once: an object that may
+    /// not exist yet is read with `get_opt`.
     pub async fn until<T, F>(&self, what: &str, mut look: impl FnMut() -> F) -> Result<T, Failure>
     where
         F: Future<Output = Result<Result<T, String>, Failure>>,
     {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match look().await? {
-                Ok(value) => return Ok(value),
-                Err(seen) if Instant::now() > deadline => {
+            match look().await {
+                Ok(Ok(value)) => return Ok(value),
+                Err(failed) => {
+                    return Err(self.failure(&format!("cannot tell: {what}; looking failed: {failed:?}")).await);
+                }
+                Ok(Err(seen)) if Instant::now() > deadline => {
                     return Err(self.failure(&format!("never happened: {what}; seen last: {seen}")).await);
                 }
-                Err(_) => tokio::time::sleep(LOOK_EVERY).await,
+                Ok(Err(_)) => tokio::time::sleep(LOOK_EVERY).await,
             }
         }
     }

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use http::StatusCode;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::api::DeleteParams;
 use serde_json::json;
 use steersman_runtime::client::{CachedClient, ClientError, Ensured, Patch};
 use steersman_runtime::owner::{OwnedBy as _, set_controller_reference};
 use steersman_runtime::retry::{Backoff, retry_on_conflict};
 use steersman_runtime::wait::{WaitError, conditions, wait_until};
-use steersman_testing::{Failure, objects};
+use steersman_testing::{Failure, Verb, objects};
 
 use crate::support::{config, datum, key, start};
 
@@ -159,6 +160,14 @@ async fn a_wait_that_ends_too_early_says_what_was_seen_last() -> Result<(), Fail
     let never = |_: Option<&ConfigMap>| false;
     let error = wait_until(&client, &web, never, Duration::from_secs(9)).await.unwrap_err();
     assert!(matches!(error, WaitError::TimedOut { .. }));
+    for verb in [Verb::List, Verb::Watch] {
+        cluster.faults().on(verb, "secrets").refuse(StatusCode::FORBIDDEN);
+    }
+    for waiting in [client.clone(), client.live()] {
+        let never = |_: Option<&Secret>| false;
+        let error = wait_until(&waiting, &web, never, Duration::from_secs(9)).await.unwrap_err().to_string();
+        assert!(error.contains("seen last: nothing: ") && error.contains("403"), "why it cannot be read: {error}");
+    }
     cluster.stop().await
 }
 

@@ -9,6 +9,7 @@ use steersman_base::{Meta, Resource};
 use steersman_informer::{FactoryOptions, InformerFactory, Selection, Typed};
 use steersman_model::{PodView, View};
 use steersman_runtime::client::{CacheMiss, CachedClient, ClientError, ClientOptions, Query};
+use steersman_runtime::wait::{WaitError, wait_until};
 
 use steersman_testing::objects::{self, ObjectBuilder as _};
 use steersman_testing::{Failure, Fault, TestCluster, Verb};
@@ -225,6 +226,10 @@ async fn a_cache_of_one_namespace_says_that_it_holds_no_other() -> Result<(), Fa
         let error = client.list::<ConfigMap>(&query).await.unwrap_err();
         assert!(matches!(error, ClientError::OtherNamespace { .. }), "{error}");
     }
+    let elsewhere = steersman_base::ObjectKey::new("kube-system", "a");
+    let is_missing = |object: Option<&ConfigMap>| object.is_none();
+    let error = wait_until(&client, &elsewhere, is_missing, Duration::from_secs(9)).await.unwrap_err();
+    assert!(matches!(error, WaitError::Client(ClientError::OtherNamespace { .. })), "not seen is not missing: {error}");
     // A write elsewhere is not waited for.
     client.objects().create(&config("kube-system", "b", &[])).await?;
     let began = tokio::time::Instant::now();

@@ -4,24 +4,31 @@ use std::time::Duration;
 
 use http::StatusCode;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
-use kube::api::{Patch, PatchParams};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 use steersman_base::ObjectKey;
-use steersman_runtime::{Action, Context, Error, Lister, Manager, Reconciler};
+use steersman_informer::{Change, Typed};
+use steersman_runtime::handler::Keys;
+use steersman_runtime::{Action, Context, Error, Lister, Manager, ManagerOptions, Reconciler};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 
 use crate::support::*;
 
 /// Keeps a ConfigMap for each quota, with the quota's label `value` in it.
-struct Copies(Lister<ResourceQuota>);
+struct Copies {
+    quotas: Lister<ResourceQuota>,
+    /// The namespace of the copies; that of the quota by default.
+    namespace: Option<&'static str>,
+}
 
 impl Reconciler for Copies {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
-        let Some(quota) = self.0.get(key) else { return Ok(Action::Done) };
+        let Some(quota) = cx.main(&self.quotas, key).await? else { return Ok(Action::Done) };
         let value = quota.metadata.labels.iter().flatten().find(|(name, _)| *name == "value").map(|(_, value)| value);
         let mut copy = ConfigMap::default();
         copy.metadata.name = Some(key.name.to_string());
-        copy.metadata.namespace = Some(key.namespace.to_string());
+        copy.metadata.namespace = Some(self.namespace.unwrap_or(&key.namespace).to_owned());
         copy.data = Some([("value".to_owned(), value.cloned().unwrap_or_default())].into());
         cx.writer.on_behalf_of(&*quota).create_or_patch(&copy, "the copy differs").await?;
         Ok(Action::Done)
@@ -29,7 +36,7 @@ impl Reconciler for Copies {
 }
 
 fn add_copies(manager: &Manager, reads_live: bool) {
-    let copies = Copies(manager.lister());
+    let copies = Copies { quotas: manager.lister(), namespace: None };
     let mut builder = manager.controller::<ResourceQuota>("copies").owns::<ConfigMap>();
     if reads_live {
         builder = builder.reads_live();
@@ -117,5 +124,30 @@ async fn in_a_live_pass_it_reads_the_existing_object_from_the_server() -> Result
     cluster.advance(Duration::from_secs(120)).await;
     assert_eq!(copied(&cluster).await?.as_deref(), Some("1"), "no cache will ever show the first write");
     assert_eq!((sent(&cluster, Verb::Create), sent(&cluster, Verb::Patch)), (1, 1));
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_of_one_namespace_writes_to_others_without_waiting_for_caches_that_never_show_it()
+-> Result<(), Failure> {
+    let add = |manager: &Manager| {
+        let copies = Copies { quotas: manager.lister(), namespace: Some("kube-system") };
+        let controller = manager.controller::<ResourceQuota>("copies");
+        controller.watches::<ConfigMap>(|_: &Change<Typed<ConfigMap>>| Keys::default()).reconcile_with(copies);
+    };
+    let here = |options: &mut ManagerOptions| options.namespace = Some("default".into());
+    let cluster = TestCluster::builder().with(add).manager_options(here).start().await?;
+    let quotas = Api::<ResourceQuota>::namespaced(cluster.client(), "default");
+    let copies = Api::<ConfigMap>::namespaced(cluster.client(), "kube-system");
+    quotas.create(&PostParams::default(), &quota("a")).await?;
+    cluster.advance(SOON).await;
+    for value in ["1", "2"] {
+        let patch = Patch::Merge(json!({"metadata": {"labels": {"value": value}}}));
+        quotas.patch("a", &PatchParams::default(), &patch).await?;
+        cluster.advance(SOON).await;
+        let copy = copies.get("a").await?.data.unwrap_or_default();
+        assert_eq!(copy.get("value").map(String::as_str), Some(value));
+    }
+    assert_eq!((sent(&cluster, Verb::Create), sent(&cluster, Verb::Patch)), (1, 2));
     cluster.stop().await
 }

@@ -10,7 +10,7 @@ use steersman_informer::{Selection, Typed};
 use steersman_model::View;
 use steersman_runtime::manager::{Group, runnable};
 use steersman_runtime::source::{self, SendError, Watch};
-use steersman_runtime::{Action, Context, Error, ManagerError, ManagerOptions, Reconciler, handler};
+use steersman_runtime::{Action, Context, Error, Manager, ManagerError, ManagerOptions, Reconciler, handler};
 use steersman_testing::{Failure, TestCluster, objects};
 use tokio_util::sync::CancellationToken;
 
@@ -76,6 +76,26 @@ async fn a_manager_that_is_stopped_before_it_starts_closes_its_channels() -> Res
     tokio::time::sleep(SOON).await;
     assert_eq!(late.send(outside("b")).await, Err(SendError::Ended));
     Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_that_ends_closes_its_channels() -> Result<(), Failure> {
+    let (leader, client) = embedded(ManagerOptions::default().lease(lease("leader")))?;
+    let leader = Running::start(leader);
+    tokio::time::sleep(SOON).await;
+    let standby = Manager::new(client, ManagerOptions::default().lease(lease("standby")))?;
+    let (sender, events) = source::channel(key_of);
+    let controller =
+        standby.controller::<ResourceQuota>("never").source(events).reconcile_with(Noting(Diary::default()));
+    let standby = Running::start(standby);
+    tokio::time::sleep(SOON).await;
+    standby.stop().await?;
+    for _ in 0..source::CHANNEL_MAX + 1 {
+        let sent = tokio::time::timeout(HOUR, sender.send(outside("a"))).await;
+        assert_eq!(sent, Ok(Err(SendError::Ended)));
+    }
+    drop(controller);
+    leader.stop().await
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +222,7 @@ async fn what_is_watched_while_the_manager_ends_is_not_read_after_it() -> Result
         }
     }
     let cluster = TestCluster::builder().start().await?;
-    let manager = steersman_runtime::Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
+    let manager = Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
     let controller = manager.controller::<ResourceQuota>("slow").reconcile_with(Slow);
     controller.trigger(ObjectKey::cluster("a"));
     let running = Running::start(manager.clone());
@@ -223,7 +243,7 @@ async fn what_is_watched_while_the_manager_ends_is_not_read_after_it() -> Result
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_dropped_leaves_no_watch_and_no_source_behind() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
-    let manager = steersman_runtime::Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
+    let manager = Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
     let (sender, events) = source::channel(key_of);
     let diary = Diary::default();
     let noted = diary.clone();

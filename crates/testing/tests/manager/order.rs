@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ResourceQuota, Secret};
 use steersman_base::ObjectKey;
 use steersman_runtime::manager::{Group, runnable};
-use steersman_runtime::{Action, Context, Error, ManagerError, ManagerOptions, Reconciler};
+use steersman_runtime::{Action, Context, Error, Lister, ManagerError, ManagerOptions, Reconciler};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 use tokio_util::sync::CancellationToken;
 
@@ -68,7 +68,7 @@ async fn a_runnable_that_panics_or_does_not_end_is_named() -> Result<(), Failure
     let (manager, _) = embedded(ManagerOptions::default())?;
     manager.add(runnable("bomb", Group::Others, |_| async { panic!("on purpose") }));
     let ended = manager.run(CancellationToken::new()).await.map_err(|error| error.to_string());
-    assert_eq!(ended, Err("bomb failed: it panicked".to_owned()));
+    assert_eq!(ended, Err("bomb failed: it panicked: on purpose".to_owned()));
 
     let (manager, _) = embedded(ManagerOptions::default().shutdown_within(SOON))?;
     manager.add(runnable("deaf", Group::Others, |_| std::future::pending()));
@@ -149,6 +149,46 @@ async fn what_is_added_while_caches_are_being_filled_works_with_caches_of_its_ow
     cluster.manager().add(phases(&diary, "server", Group::Servers));
     cluster.advance(SOON).await;
     assert_eq!(diary.take(), ["server starts", "a"], "neither waits for the cache of another");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_waits_for_a_kind_that_it_only_reads_if_it_says_so() -> Result<(), Failure> {
+    struct Reads(Lister<Secret>, Diary);
+    impl Reconciler for Reads {
+        async fn reconcile(&self, _: &Context, key: &ObjectKey) -> Result<Action, Error> {
+            self.1.note(format!("{} sees {} secrets", key.name, self.0.len()));
+            Ok(Action::Done)
+        }
+    }
+    let faults = Faults::default();
+    for verb in [Verb::Watch, Verb::List] {
+        faults.on(verb, "secrets").happens(Fault::Delay(Duration::from_secs(5)));
+    }
+    let diary = Diary::default();
+    let noted = diary.clone();
+    let reads = move |manager: &steersman_runtime::Manager| {
+        let reads = Reads(manager.lister(), noted.clone());
+        manager.controller::<ResourceQuota>("reads").needs::<Secret>().reconcile_with(reads);
+    };
+    let cluster = TestCluster::builder().faults(&faults).with(reads).start().await?;
+    cluster.create(quota("a")).await?;
+    cluster.create(Secret { metadata: steersman_testing::objects::named("s"), ..Secret::default() }).await?;
+    cluster.advance(SOON).await;
+    assert!(diary.take().is_empty(), "the cache of Secrets is not filled");
+    cluster.advance(Duration::from_secs(30)).await;
+    assert_eq!(diary.take(), ["a sees 1 secrets"]);
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lister_that_is_made_while_the_manager_runs_is_filled() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    cluster.settle().await?;
+    let secrets = cluster.manager().lister::<Secret>();
+    cluster.create(Secret { metadata: steersman_testing::objects::named("s"), ..Secret::default() }).await?;
+    cluster.advance(SOON).await;
+    assert_eq!(secrets.len(), 1);
     cluster.stop().await
 }
 

@@ -105,6 +105,6 @@ async fn a_runnable_that_panics_before_it_returns_a_future_is_named() -> Result<
     let (manager, _) = embedded(ManagerOptions::default())?;
     manager.add(Bomb);
     let ended = manager.run(CancellationToken::new()).await.map_err(|error| error.to_string());
-    assert_eq!(ended, Err("bomb failed: it panicked".to_owned()));
+    assert_eq!(ended, Err("bomb failed: it panicked: on purpose".to_owned()));
     Ok(())
 }
