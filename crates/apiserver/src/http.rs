@@ -21,7 +21,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures::FutureExt;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -98,12 +98,23 @@ where
             let (parts, body) = request.into_parts();
             let parts = Arc::new(parts);
             let answered = std::panic::AssertUnwindSafe(server.answer(&parts, body)).catch_unwind().await;
-            Ok(answered.unwrap_or_else(|_| {
+            let response = answered.unwrap_or_else(|_| {
                 tracing::error!(method = %parts.method, path = parts.uri.path(), "a request handler panicked");
                 Responder::new(&parts).status(&Status::internal("the handler of this request panicked"))
-            }))
+            });
+            Ok(if parts.method == Method::HEAD { without_body(response) } else { response })
         })
     }
+}
+
+/// Returns the answer to a HEAD: the headers of the answer to a GET. HTTP/2 clients take a body for a broken connection.
+fn without_body(response: Response<Body>) -> Response<Body> {
+    let length = http_body::Body::size_hint(response.body()).exact();
+    let mut response = response.map(|_| Body::default());
+    if let Some(length) = length {
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
+    response
 }
 
 impl ApiServer {
@@ -280,6 +291,7 @@ impl ApiServer {
             },
             Target::Resource(path) => {
                 if !registry.has_group(&path.group, None) {
+                    self.authorize_unknown(parts, &path, &query, &user)?;
                     return Ok(responder.page_not_found());
                 }
                 self.resource(parts, responder, path, query, Caller { user, session }, body)

@@ -149,6 +149,7 @@ impl Patch {
         let work = Work::default();
         match self.patch_type {
             PatchType::Json => json_patch::apply(original, &self.value, &work),
+            PatchType::Merge if self.value.is_null() => Err(PatchError::bad_request("Invalid JSON Patch")),
             PatchType::Merge => {
                 let patch = object(&self.value)
                     .map_err(|found| PatchError::bad_request(format!("error decoding patch: {}", no_object(found))))?;

@@ -12,6 +12,7 @@ use super::negotiate::{self, Shape};
 use super::path::ResourcePath;
 use super::respond::Responder;
 use super::{Body, Caller};
+use crate::auth::User;
 use crate::auth::rbac::Attributes;
 use crate::decode::ContentType;
 use crate::registry::delete::DeleteOptions;
@@ -36,7 +37,10 @@ impl ApiServer {
         body: &Bytes,
     ) -> Result<Response<Body>, Status> {
         let registry = &*self.registry;
-        let row = registry.row(&path.group, &path.version, &path.plural).ok_or_else(Status::no_resource)?;
+        let Some(row) = registry.row(&path.group, &path.version, &path.plural) else {
+            self.authorize_unknown(parts, &path, &query, &user)?;
+            return Err(Status::no_resource());
+        };
         if !path.namespace.is_empty() && !row.is_namespaced() || path.has_rest && path.subresource != "proxy" {
             return Err(Status::no_resource());
         }
@@ -86,6 +90,30 @@ impl ApiServer {
             }
         };
         responder.answer(registry, &call.row, accepted, include, answer)
+    }
+}
+
+impl ApiServer {
+    /// Authorizes a request for a resource that is not served: whoever has no right to it is not told that.
+    pub(super) fn authorize_unknown(
+        &self,
+        parts: &Parts,
+        path: &ResourcePath,
+        query: &Query,
+        user: &User,
+    ) -> Result<(), Status> {
+        let is_watch = path.is_watch || path.name.is_empty() && query.flag("watch");
+        let verb = verb_of(&parts.method, path, is_watch).map(|verb| verb.name().to_owned());
+        let attributes = Attributes {
+            verb: verb.unwrap_or_else(|| parts.method.as_str().to_ascii_lowercase()),
+            namespace: path.namespace.clone(),
+            group: path.group.clone(),
+            resource: path.plural.clone(),
+            subresource: path.subresource.clone(),
+            name: path.name.clone(),
+            path: None,
+        };
+        self.registry.authorize(user, &attributes)
     }
 }
 
@@ -146,8 +174,8 @@ fn watch(
 fn verb_of(method: &Method, path: &ResourcePath, is_watch: bool) -> Option<Verb> {
     let is_named = !path.name.is_empty();
     match *method {
-        Method::GET | Method::HEAD if is_watch => Some(Verb::Watch),
-        Method::GET | Method::HEAD => Some(if is_named { Verb::Get } else { Verb::List }),
+        Method::GET if is_watch => Some(Verb::Watch),
+        Method::GET => Some(if is_named { Verb::Get } else { Verb::List }),
         Method::POST if !is_named || !path.subresource.is_empty() => Some(Verb::Create),
         Method::PUT if is_named => Some(Verb::Update),
         Method::PATCH if is_named => Some(Verb::Patch),

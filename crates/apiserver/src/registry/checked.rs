@@ -17,7 +17,7 @@ use steersman_base::Resource;
 use super::custom::Nulls;
 use super::object_meta::{self, meta_text, metadata};
 use super::owners::without_managed_fields;
-use super::request_match::{check_kind, unregistered};
+use super::request_match::{check_kind, unknown_conversion, unregistered};
 use super::write::new_state;
 use super::{Registry, Row, convert};
 use crate::decode::Decoded;
@@ -46,7 +46,9 @@ pub(super) enum BodyError {
     Schema(String),
     /// The body is of a kind that there is not.
     Unregistered { kind: String, api_version: String },
-    /// The body is of another kind.
+    /// The body is of another kind: what upstream's decoder says of it, and the error of a body.
+    OtherKind(String, Status),
+    /// The body is of another kind than a definition has.
     Other(Status),
 }
 
@@ -77,7 +79,10 @@ impl Checked {
         if let Some((kind, api_version)) = unregistered(row, &object) {
             return Err(BodyError::Unregistered { kind, api_version });
         }
-        check_kind(row, &object).map_err(BodyError::Other)?;
+        check_kind(row, &object).map_err(|status| match &row.custom {
+            Some(_) => BodyError::Other(status),
+            None => BodyError::OtherKind(not_decoded(row, &object), status),
+        })?;
         // The one empty list that Go can tell from an absent one: all managers give up what they own.
         let gives_up = object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
         let Resource { group, version, kind, .. } = &row.resource;
@@ -183,7 +188,7 @@ impl BodyError {
             Self::Schema(problem) => {
                 Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {problem}"))
             }
-            Self::Other(status) => status,
+            Self::OtherKind(_, status) | Self::Other(status) => status,
         }
     }
 
@@ -200,7 +205,7 @@ impl BodyError {
                      unable to convert unstructured object to {group}/{version}, Kind={kind}: {problem}"
                 ))
             }
-            Self::Other(status) => status,
+            Self::OtherKind(_, status) | Self::Other(status) => status,
         }
     }
 
@@ -211,12 +216,23 @@ impl BodyError {
                 let problem = not_registered(&kind, &api_version);
                 Status::invalid(GroupResource { group: "", resource: "" }, "", &[blamed(&problem)])
             }
-            Self::Schema(problem) => {
+            Self::Schema(problem) | Self::OtherKind(problem, _) => {
                 Status::invalid(GroupResource { group: "", resource: "" }, "", &[blamed(&problem)])
             }
             Self::Other(status) => status,
         }
     }
+}
+
+/// Upstream's words about an object that it cannot decode as one of the row's kind.
+fn not_decoded(row: &Row, object: &Value) -> String {
+    let Resource { group, version, kind, .. } = &row.resource;
+    let sent_version = object["apiVersion"].as_str().unwrap_or_default();
+    let sent = object["kind"].as_str().unwrap_or_default();
+    if sent_version != row.resource.api_version() {
+        return not_registered(sent, sent_version);
+    }
+    unknown_conversion(group, version, kind, sent)
 }
 
 /// Upstream's words about a kind that its scheme does not have.

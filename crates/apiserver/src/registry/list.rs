@@ -49,6 +49,7 @@ impl Registry {
     /// GET of an object.
     pub(crate) fn get(&self, call: &Call) -> Result<Answer, Status> {
         let row = &*call.row;
+        self.reached(call.query.resource_version()?.unwrap_or_default())?;
         let stored = self.store.get(&row.collection, &call.key());
         let stored = stored.ok_or_else(|| Status::not_found(row.target(), &call.name))?;
         Ok(Answer::ok(content(row, stored)))
@@ -88,14 +89,22 @@ impl Registry {
         Ok(ListAnswer { objects: page.objects, revision: page.revision, continue_token, remaining })
     }
 
-    fn version_of(&self, options: &ListOptions) -> Result<Option<u64>, Status> {
+    /// Refuses to answer from a state before this version: who asks has seen a later one, maybe of another server.
+    fn reached(&self, version: u64) -> Result<(), Status> {
         let current = self.store.revision();
+        if version > current { Err(Status::future_version(version, current)) } else { Ok(()) }
+    }
+
+    fn version_of(&self, options: &ListOptions) -> Result<Option<u64>, Status> {
+        self.reached(options.resource_version.unwrap_or_default())?;
         match options.resource_version {
             None | Some(0) => Ok(None),
-            Some(version) if version > current => Err(Status::future_version(version, current)),
-            // Pages of a list with a version and without a match are of exactly that version, as upstream's are.
-            Some(version) if options.version_match == Some(VersionMatch::Exact) => Ok(Some(version)),
-            Some(_) => Ok(None),
+            Some(version) => Ok(match options.version_match {
+                Some(VersionMatch::Exact) => Some(version),
+                Some(VersionMatch::NotOlderThan) => None,
+                // Pages of a list with a version and without a match are of exactly that version, as upstream's are.
+                None => (options.limit > 0).then_some(version),
+            }),
         }
     }
 }

@@ -151,24 +151,13 @@ impl Query {
         let timeout = number("timeoutSeconds")?;
         let send_initial_events = self.has("sendInitialEvents").then(|| self.flag("sendInitialEvents"));
         let mut errors = Vec::new();
-        let version = self.get("resourceVersion");
         let version_match = self.version_match(is_watch, send_initial_events, &mut errors);
         if !errors.is_empty() {
             return Err(invalid_options("ListOptions", &errors));
         }
-        let resource_version = match version {
-            "" => None,
-            text => Some(text.parse().map_err(|_| {
-                let error = format!(
-                    "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-                );
-                if is_watch {
-                    Status::plain(error)
-                } else {
-                    Status::bad_request(format!("invalid resource version: {error}"))
-                }
-            })?),
-        };
+        let resource_version = self.resource_version().map_err(|error| {
+            if is_watch { error } else { Status::bad_request(format!("invalid resource version: {}", error.message)) }
+        })?;
         Ok(ListOptions {
             label_selector: self.get("labelSelector").to_owned(),
             field_selector: self.get("fieldSelector").to_owned(),
@@ -179,6 +168,22 @@ impl Query {
             timeout_seconds: timeout.and_then(|seconds| u64::try_from(seconds).ok()),
             allow_bookmarks: self.flag("allowWatchBookmarks"),
             send_initial_events,
+        })
+    }
+
+    /// The version that the answer must have reached; none if it is not given.
+    ///
+    /// # Errors
+    /// It is no number.
+    pub fn resource_version(&self) -> Result<Option<u64>, Status> {
+        let text = self.get("resourceVersion");
+        if text.is_empty() {
+            return Ok(None);
+        }
+        text.parse().map(Some).map_err(|_| {
+            Status::plain(format!(
+                "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            ))
         })
     }
 

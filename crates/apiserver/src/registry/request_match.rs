@@ -88,14 +88,17 @@ pub(super) fn unregistered(row: &Row, object: &Value) -> Option<(String, String)
 
 /// Returns upstream's message about a body of another kind: its decoder reads what the body says, then fails to convert it.
 pub(crate) fn wrong_kind(group: &str, version: &str, want: &str, kind: &str) -> String {
+    let problem = unknown_conversion(group, version, want, kind);
+    format!("{kind} in version {version:?} cannot be handled as a {want}: {problem}")
+}
+
+/// Returns upstream's words about a kind that is not the one that is wanted.
+pub(super) fn unknown_conversion(group: &str, version: &str, want: &str, kind: &str) -> String {
     let group = match group.split('.').next() {
         Some("") | None => "core",
         Some(group) => group,
     };
-    format!(
-        "{kind} in version {version:?} cannot be handled as a {want}: converting ({version}.{kind}) to \
-         ({group}.{want}): unknown conversion"
-    )
+    format!("converting ({version}.{kind}) to ({group}.{want}): unknown conversion")
 }
 
 /// Refuses a body with another name than the request.

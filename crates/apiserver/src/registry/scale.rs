@@ -11,7 +11,7 @@ use steersman_structured_merge::{self as merge, FieldManager, OneVersion, Schema
 use super::checked::Checked;
 use super::object_meta::{meta_text, metadata};
 use super::owners::{Config, built_in_schema, refused, set_managed_fields};
-use super::request_match::uid_conflict;
+use super::request_match::{check_name, uid_conflict};
 use super::write::{Computed, Owners, Part, Updated};
 use super::{Answer, Call, Content, Registry, Row, convert};
 use crate::decode::{self, ContentType, Decoded};
@@ -114,12 +114,7 @@ impl Registry {
                 self.tell_owners_of_scale(call, &current, &mut scale);
             }
             let scale = self.ask_about_body(call, scale, Some(&current))?;
-            let name = meta_text(&scale, "name");
-            if !name.is_empty() && name != call.name {
-                let message =
-                    format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
-                return Err(Status::bad_request(message));
-            }
+            check_name(call, &scale)?;
             let uid = meta_text(&scale, "uid");
             let held = meta_text(old, "uid");
             if !uid.is_empty() && uid != held {

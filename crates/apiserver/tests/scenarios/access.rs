@@ -402,3 +402,18 @@ async fn robot_who_may_anywhere(server: &ApiServer, of: &str, rules: Value) -> S
     ask(server, "POST", &format!("{rbac}/clusterrolebindings"), Some(binding)).await.expect(201);
     token(server, &name, json!({})).await
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_has_no_right_is_not_told_what_is_not_served() {
+    let server = strict();
+    ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
+    let token = token(&server, "robot", json!({})).await;
+    for path in ["/apis/example.com/v1/things", "/apis/example.com/v1/namespaces/default/things/a", "/api/v1/things"] {
+        let refused = ask_as(&server, &token, "GET", path, None).await.expect(403);
+        assert_eq!(refused["reason"], "Forbidden", "{path}");
+        ask(&server, "GET", path, None).await.expect(404);
+    }
+    let rules = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+    let refused = ask_as(&server, &token, "POST", rules, Some(json!({"spec": {}}))).await.expect(400);
+    assert_eq!(refused["message"], "no namespace on request");
+}

@@ -116,3 +116,43 @@ async fn a_service_account_token_is_good_until_it_expires_or_its_account_is_gone
     let keys = ask(&server, "GET", "/openid/v1/jwks", None).await.expect(200);
     assert_eq!(keys["keys"][0]["alg"], "ES256");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_head_has_the_headers_of_a_get_and_no_body() {
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+    let server = server();
+    for path in ["/healthz", "/version", "/api/v1/namespaces", "/openapi/v3", "/nothing"] {
+        let is_read_by_get_only = matches!(path, "/version" | "/api/v1/namespaces");
+        let request = http::Request::head(path).body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
+        let response = server.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status() == 405, is_read_by_get_only, "{path}");
+        let headers = response.headers().clone();
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), 0, "{path}");
+        assert!(headers.contains_key(http::header::CONTENT_TYPE), "{path}");
+        if let Some(length) = headers.get(http::header::CONTENT_LENGTH) {
+            assert_ne!(length, "0", "{path}: the length is that of the body of a GET");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_that_makes_another_kind_of_an_object_is_invalid() {
+    let server = server();
+    ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    let path = format!("{CONFIG_MAPS}/a");
+    for (patch, problem) in [
+        (json!({"kind": "Secret"}), "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
+        (
+            json!({"apiVersion": "v2"}),
+            "no kind \"ConfigMap\" is registered for version \"v2\" in scheme \"pkg/runtime/scheme.go:111\"",
+        ),
+    ] {
+        let refused = ask(&server, "PATCH", &path, Some(patch)).await.expect(422);
+        assert_eq!(refused["details"]["causes"][0]["field"], "patch");
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.ends_with(problem), "{message}");
+    }
+    let refused = ask(&server, "PATCH", &path, Some(Value::Null)).await.expect(400);
+    assert_eq!(refused["message"], "Invalid JSON Patch");
+}

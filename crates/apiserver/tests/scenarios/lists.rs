@@ -109,3 +109,35 @@ async fn answers_come_in_the_form_that_is_asked_for() {
     assert!(yaml.as_str().unwrap().contains("kind: ConfigMapList"), "{yaml}");
     get("application/vnd.kubernetes.protobuf").await.expect(406);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_not_read_from_a_state_before_the_version_that_is_asked_for() {
+    let server = server();
+    let made = ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    let version = made["metadata"]["resourceVersion"].as_str().unwrap();
+    for reached in ["", "0", "1", version] {
+        ask(&server, "GET", &format!("{CONFIG_MAPS}/a?resourceVersion={reached}"), None).await.expect(200);
+    }
+    let later = ask(&server, "GET", &format!("{CONFIG_MAPS}/a?resourceVersion=99999"), None).await.expect(504);
+    assert_eq!(later["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
+    ask(&server, "GET", &format!("{CONFIG_MAPS}/a?resourceVersion=x"), None).await.expect(500);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_of_a_version_are_of_exactly_that_version() {
+    let server = server();
+    ask(&server, "POST", CONFIG_MAPS, Some(config_map("b"))).await.expect(201);
+    let last = ask(&server, "POST", CONFIG_MAPS, Some(config_map("c"))).await.expect(201);
+    let version = last["metadata"]["resourceVersion"].as_str().unwrap();
+    ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    for (query, want) in [
+        ("limit=2", vec!["b", "c"]),
+        ("limit=2&resourceVersionMatch=NotOlderThan", vec!["a", "b"]),
+        ("resourceVersionMatch=Exact", vec!["b", "c"]),
+        ("", vec!["a", "b", "c"]),
+    ] {
+        let got =
+            ask(&server, "GET", &format!("{CONFIG_MAPS}?resourceVersion={version}&{query}"), None).await.expect(200);
+        assert_eq!(names(&got), want, "{query}");
+    }
+}

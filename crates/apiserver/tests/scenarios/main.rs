@@ -5,6 +5,7 @@
 mod access;
 mod aggregated;
 mod apply;
+mod autoscalers;
 mod bad_input;
 mod bounds;
 mod corpus;

@@ -370,3 +370,64 @@ async fn options_of_a_deletion_have_their_types() {
     }
     ask(&server, "DELETE", &path, Some(json!({"gracePeriodSeconds": 5, "unknown": true}))).await.expect(200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_writes_a_pod_or_a_template_is_warned_of_what_does_nothing() {
+    let server = server();
+    let container = json!({
+        "name": "c", "image": "i", "resources": {"requests": {"memory": "100m"}},
+        "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)2"}, {"name": "A", "value": "3"}],
+        "ports": [{"containerPort": 80}, {"containerPort": 80}],
+    });
+    let spec = json!({
+        "containers": [container], "nodeSelector": {"beta.kubernetes.io/os": "linux"},
+        "volumes": [{"name": "v", "gitRepo": {"repository": "r"}}],
+        "hostAliases": [{"ip": "1.2.3.4"}, {"ip": "1.2.3.4"}],
+    });
+    let of_spec = |at: &str| {
+        [
+            "nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use \\\"kubernetes.io/os\\\" instead",
+            "volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
+            "hostAliases[1].ip: duplicate ip \\\"1.2.3.4\\\"",
+            "containers[0].resources.requests[memory]: fractional byte value \\\"100m\\\" is invalid, must be an integer",
+            "containers[0].env[2]: hides previous definition of \\\"A\\\", which may be dropped when using apply",
+        ]
+        .into_iter()
+        .map(|warning| format!("299 - \"{at}{warning}\""))
+        .chain([format!("299 - \"{at}containers[0].ports[1]: duplicate port definition with {at}containers[0].ports[0]\"")])
+        .collect::<Vec<_>>()
+    };
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "a.b"}, "spec": spec});
+    let of_name = "299 - \"metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS \
+                   label is recommended: [must not contain dots]\"";
+    assert_eq!(warnings(&server, "POST", pods, pod).await, [vec![of_name.to_owned()], of_spec("spec.")].concat());
+
+    let labels = json!({"a": "b"});
+    let template = json!({"metadata": {"labels": labels}, "spec": spec});
+    let deployment =
+        json!({"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": template}});
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    let of_template = of_spec("spec.template.spec.");
+    assert_eq!(warnings(&server, "POST", deployments, deployment).await, of_template);
+    let path = format!("{deployments}/d");
+    let labelled = warnings(&server, "PATCH", &path, json!({"metadata": {"labels": {"x": "y"}}})).await;
+    assert!(labelled.is_empty(), "the specification is the same: {labelled:?}");
+    assert_eq!(warnings(&server, "PATCH", &path, json!({"spec": {"replicas": 2}})).await, of_template);
+
+    let jobs = json!({"template": {"spec": {"restartPolicy": "Never", "containers": spec["containers"]}}});
+    let cron = json!({"metadata": {"name": "c"}, "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": jobs}}});
+    let warned = warnings(&server, "POST", "/apis/batch/v1/namespaces/default/cronjobs", cron).await;
+    assert_eq!(warned, of_spec("spec.jobTemplate.spec.template.spec.")[3..]);
+}
+
+/// The warnings of an answer that must be a success.
+async fn warnings(server: &steersman_apiserver::ApiServer, method: &str, path: &str, body: Value) -> Vec<String> {
+    use tower::ServiceExt;
+    let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
+    let request = request.body(http_body_util::Full::new(bytes::Bytes::from(body.to_string()))).unwrap();
+    let response = server.clone().oneshot(request).await.unwrap();
+    assert!(response.status().is_success(), "{method} {path}: {}", response.status());
+    response.headers().get_all("warning").iter().map(|warning| warning.to_str().unwrap().to_owned()).collect()
+}

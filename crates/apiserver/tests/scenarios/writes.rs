@@ -309,3 +309,20 @@ async fn a_trust_bundle_has_the_name_of_its_signer_in_its_own() {
         assert_eq!(cause["message"], format!("Invalid value: {name:?}: {detail}"));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_scale_without_a_name_is_refused() {
+    let server = server();
+    let path = "/apis/apps/v1/namespaces/default/deployments";
+    let labels = json!({"app": "web"});
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": labels}, "template": template});
+    ask(&server, "POST", path, Some(json!({"metadata": {"name": "a"}, "spec": spec}))).await.expect(201);
+    let scale = format!("{path}/a/scale");
+    let refused = ask(&server, "PUT", &scale, Some(json!({"spec": {"replicas": 3}}))).await.expect(400);
+    let want = "the name of the object (a based on URL) was undeterminable: name must be provided";
+    assert_eq!(refused["message"], want);
+    let named = json!({"metadata": {"name": "a"}, "spec": {"replicas": 3}});
+    assert_eq!(ask(&server, "PUT", &scale, Some(named)).await.expect(200)["spec"]["replicas"], 3);
+    ask(&server, "PATCH", &scale, Some(json!({"spec": {"replicas": 4}}))).await.expect(200);
+}

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::core::pod::defaults::template;
+use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::json::{default_to, default_zero_to, is_set, same, set, text, with};
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::shared::workload::{self, CONTAINERS, IMAGES, SELECTOR, compiled, lasting_template};
@@ -16,6 +17,7 @@ use crate::table::{Cell, labels};
 /// The rules of DaemonSets.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
+    .warned(|new, old, warnings| warnings::template_at("spec.template", &new["spec"]["template"], (new, old), warnings))
     .converted(|object| note(object, generation_of(object)))
     .prepared(prepare)
     .validated(|new, old, errors| {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::core::pod::defaults::template;
+use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::json::{default_to, default_zero_to, is_set, number, text, with};
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::shared::workload::{
@@ -17,6 +18,7 @@ use crate::table::{Cell, labels};
 /// The rules of Deployments.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
+    .warned(warnings::workload)
     .validated(|new, old, errors| {
         let path = Path::new("spec");
         spec(&new["spec"], &path, errors);

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::core::pod::defaults::template;
+use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::check;
 use crate::kinds::shared::json::{default_to, with};
 use crate::kinds::shared::meta::validate_meta_update;
@@ -17,6 +18,7 @@ use crate::table::Cell;
 /// The rules of ReplicaSets.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
+    .warned(warnings::workload)
     .validated(|new, old, errors| {
         let path = Path::new("spec");
         spec(&new["spec"], &path, errors);

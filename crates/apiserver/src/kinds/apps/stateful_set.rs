@@ -7,6 +7,7 @@ use crate::field::{Errors, FieldError, Path};
 use crate::kinds::core::persistent_volume_claim;
 use crate::kinds::core::pod;
 use crate::kinds::core::pod::defaults::template;
+use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::check::{self, problems};
 use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
@@ -23,6 +24,7 @@ use crate::table::Cell;
 /// The rules of StatefulSets.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Label)
     .defaulted(default)
+    .warned(|new, old, warnings| warnings::template_at("spec.template", &new["spec"]["template"], (new, old), warnings))
     .validated(|new, old, errors| {
         let path = Path::new("spec");
         spec(&new["spec"], old.is_none(), &path, errors);

@@ -7,6 +7,7 @@ use crate::kinds::Rules;
 use crate::kinds::shared::review;
 use crate::registry::object_meta::metadata;
 use crate::server::Authorization;
+use crate::status::Status;
 
 /// The rules of SelfSubjectRulesReviews.
 pub(crate) static RULES: Rules = Rules::not_stored(|registry, call, body, kind| {
@@ -14,6 +15,9 @@ pub(crate) static RULES: Rules = Rules::not_stored(|registry, call, body, kind| 
         // Upstream answers with an object of its own.
         metadata(review).remove("managedFields");
         let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
+        if namespace.is_empty() {
+            return Err(Status::bad_request("no namespace on request"));
+        }
         let (resources, paths) = match registry.authorization {
             Authorization::AlwaysAllow => (
                 vec![json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})],

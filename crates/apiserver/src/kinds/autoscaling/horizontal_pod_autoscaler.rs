@@ -1,9 +1,10 @@
-//! HorizontalPodAutoscalers of both versions. Follows `pkg/apis/autoscaling/v2/defaults.go` and
+//! HorizontalPodAutoscalers of both versions. Follows `pkg/apis/autoscaling/v2/defaults.go`, `v1/conversion.go` and
 //! `pkg/apis/autoscaling/validation/validation.go`.
 
 mod table;
+mod v1;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use steersman_base::validation::{dns1123_label, path_segment};
 
 use crate::field::{Errors, FieldError, Path};
@@ -19,7 +20,21 @@ use std::borrow::Cow;
 /// The rules of HorizontalPodAutoscalers.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
-    .validated(|new, old, errors| spec(&new["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors))
+    .prepared(|new, old| {
+        if v1::is_v1(new) {
+            v1::keep_status(new, old);
+        }
+    })
+    .validated(|new, old, errors| {
+        // Upstream checks the form in which both versions are kept, and names its fields.
+        let new = if v1::is_v1(new) { Cow::Owned(v1::stored(new)) } else { Cow::Borrowed(new) };
+        spec(&new["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors);
+    })
+    .status_prepared(|new, old, _| {
+        if v1::is_v1(new) {
+            v1::keep_spec(new, old);
+        }
+    })
     .status_validated(|new, old, errors| {
         validate_meta_update(new, old, errors);
         for field in ["currentReplicas", "desiredReplicas"] {
@@ -27,12 +42,11 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         }
     })
     .with_strategy(Strategy::GENERATION)
-    // The first version shows the fields of the second.
     .stored_as(StoredAs {
         group: "autoscaling",
         version: "v2",
-        to_storage: |_| (),
-        to_version: |_| (),
+        to_storage: |object| on_value(object, v1::to_storage),
+        to_version: |object| on_value(object, v1::to_version),
         field: |field| Some(Cow::Borrowed(field)),
     })
     .printed(&[
@@ -53,15 +67,23 @@ const WINDOW_SECONDS_MAX: i64 = 3600;
 
 const PERIOD_SECONDS_MAX: i64 = 1800;
 
+/// Changes the fields of an object with a function of values.
+fn on_value(fields: &mut Map<String, Value>, change: fn(&mut Value)) {
+    let mut object = Value::Object(std::mem::take(fields));
+    change(&mut object);
+    if let Value::Object(changed) = object {
+        *fields = changed;
+    }
+}
+
 fn default(object: &mut Value) {
-    let is_v1 = text(&object["apiVersion"]) == "autoscaling/v1";
+    with(object, "spec", |spec| default_to(spec, "minReplicas", 1));
+    if v1::is_v1(object) {
+        v1::default(object);
+        return;
+    }
+    v1::drop_annotations(object);
     with(object, "spec", |spec| {
-        default_to(spec, "minReplicas", 1);
-        if is_v1 {
-            // The first version can say nothing but this.
-            default_to(spec, "targetCPUUtilizationPercentage", CPU_UTILIZATION);
-            return;
-        }
         if is_empty(&spec["metrics"]) {
             let target = json!({"type": "Utilization", "averageUtilization": CPU_UTILIZATION});
             set(spec, "metrics", json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]));
@@ -125,12 +147,6 @@ fn spec(spec: &Value, old: Option<&Value>, path: &Path, errors: &mut Errors) {
         if is_set(rules) {
             scaling_rules(rules, &path.child("behavior").child(direction), errors);
         }
-    }
-    if spec["targetCPUUtilizationPercentage"].as_i64().is_some_and(|percent| percent < 1) {
-        // The first version's target is the first metric of the second.
-        let at = path.child("metrics").index(0).child("resource").child("target").child("averageUtilization");
-        let shown = spec["targetCPUUtilizationPercentage"].clone();
-        errors.push(FieldError::invalid(&at, shown, "must be greater than 0"));
     }
     // Checked declaratively upstream, after what is checked by hand.
     check::non_negative(&spec["minReplicas"], &path.child("minReplicas"), errors);

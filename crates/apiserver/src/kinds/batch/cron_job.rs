@@ -5,6 +5,7 @@ use steersman_base::cron::{Schedule, Zone};
 
 use super::job;
 use crate::field::{Errors, FieldError, Path};
+use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::check;
 use crate::kinds::shared::json::{default_to, default_zero_to, flag, is_set, text, with};
 use crate::kinds::{NameRule, Rules};
@@ -14,6 +15,13 @@ use crate::table::{Cell, TableRow, labels};
 /// The rules of CronJobs.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
+    .warned(|new, old, warnings| {
+        if old.is_none() {
+            warnings::name(new, "Pod names and hostnames", warnings);
+        }
+        let path = "spec.jobTemplate.spec.template";
+        warnings::template_at(path, &new["spec"]["jobTemplate"]["spec"]["template"], (new, old), warnings);
+    })
     .validated(|new, old, errors| {
         /// A job is named after its cron job with `-` and ten digits, and must fit into a label.
         const NAME_LENGTH_MAX: usize = 52;

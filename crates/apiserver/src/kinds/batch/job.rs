@@ -12,6 +12,7 @@ use steersman_base::validation::dns1123_label;
 
 use crate::field::{Errors, FieldError, Path, Shown};
 use crate::kinds::core::pod;
+use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::check;
 use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
@@ -25,7 +26,7 @@ use crate::table::Cell;
 
 /// The rules of Jobs.
 pub(crate) static RULES: Rules =
-    Rules::named(NameRule::Subdomain).defaulted(default).prepared(prepare).validated(|new, old, errors| {
+    Rules::named(NameRule::Subdomain).defaulted(default).warned(warnings::workload).prepared(prepare).validated(|new, old, errors| {
         let path = Path::new("spec");
         if old.is_none() {
             generated_selector(new, errors);

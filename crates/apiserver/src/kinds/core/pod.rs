@@ -14,11 +14,13 @@ mod log;
 mod prepare;
 mod resize;
 pub(crate) mod resources;
+mod runtime_class;
 mod security;
 mod table;
 mod update;
 pub(crate) mod validation;
 mod volumes;
+pub(crate) mod warnings;
 
 use serde_json::{Value, json};
 
@@ -37,6 +39,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         None => validation::create(new, errors),
         Some(old) => update::pod(new, old, errors),
     })
+    .warned(warnings::pod)
     .validated_when_composed(validation::pod_spec_of)
     .status_prepared(prepare::status)
     .status_validated(|new, old, errors| {

@@ -2,6 +2,7 @@
 
 use super::pod::{defaults, validation};
 use crate::field::Path;
+use crate::kinds::core::pod::warnings;
 use crate::kinds::{NameRule, Rules};
 use crate::registry::strategy::Strategy;
 use crate::table::{Cell, labels};
@@ -9,6 +10,7 @@ use crate::table::{Cell, labels};
 /// The rules of PodTemplates.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(defaults::template)
+    .warned(|new, old, warnings| warnings::template_at("template", &new["template"], (new, old), warnings))
     .validated(|new, _, errors| validation::template(&new["template"], &Path::new("template"), errors))
     .with_strategy(Strategy { returns_deleted: true, ..Strategy::GENERATION })
     .printed(&[

@@ -6,6 +6,7 @@ use steersman_base::Selector;
 
 use super::pod::defaults::optional_template;
 use crate::field::{Errors, FieldError, Path};
+use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::check;
 use crate::kinds::shared::json::{default_to, default_zero_to, is_set, with};
 use crate::kinds::shared::meta::validate_meta_update;
@@ -17,6 +18,7 @@ use crate::table::{Cell, labels};
 /// The rules of ReplicationControllers.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
+    .warned(warnings::workload)
     .validated(|new, _, errors| spec(&new["spec"], &Path::new("spec"), errors))
     .status_validated(|new, old, errors| {
         validate_meta_update(new, old, errors);

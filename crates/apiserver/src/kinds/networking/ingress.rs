@@ -16,6 +16,13 @@ use crate::table::{Cell, TableRow, cell};
 
 /// The rules of Ingresses.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .warned(|new, old, warnings| {
+        const CLASS: &str = "kubernetes.io/ingress.class";
+        let is_noted = is_set(&new["metadata"]["annotations"][CLASS]);
+        if old.is_none() && is_noted && !is_set(&new["spec"]["ingressClassName"]) {
+            warnings.push(format!("annotation {CLASS:?} is deprecated, please use 'spec.ingressClassName' instead"));
+        }
+    })
     .validated(|new, old, errors| {
         const CLASS: &str = "kubernetes.io/ingress.class";
         spec(&new["spec"], &Path::new("spec"), errors);

@@ -73,6 +73,62 @@ fn a_pod_that_tolerates_everything_gets_no_tolerations() {
 }
 
 #[test]
+fn a_pod_gets_what_its_runtime_needs() {
+    let class = json!({
+        "metadata": {"name": "sandbox"}, "handler": "h", "overhead": {"podFixed": {"cpu": "250m"}},
+        "scheduling": {
+            "nodeSelector": {"runtime": "sandbox"},
+            "tolerations": [
+                {"key": "sandbox", "operator": "Exists"},
+                {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
+            ],
+        },
+    });
+    let mut world = World::default();
+    let plain = json!({"metadata": {"name": "plain"}, "handler": "h"});
+    world.0.insert(("node.k8s.io", "runtimeclasses", ""), vec![class, plain]);
+    let pod = admitted(
+        &world,
+        "Pod",
+        json!({"spec": {
+            "runtimeClassName": "sandbox", "nodeSelector": {"a": "b"},
+            "tolerations": [{"key": "sandbox", "operator": "Equal", "value": "x"}],
+        }}),
+    );
+    let spec = &pod["spec"];
+    assert_eq!(spec["overhead"], json!({"cpu": "250m"}));
+    assert_eq!(spec["nodeSelector"], json!({"a": "b", "runtime": "sandbox"}));
+    let keys: Vec<&str> = items(&spec["tolerations"]).iter().map(|it| text(&it["key"])).collect();
+    assert_eq!(keys, ["node.kubernetes.io/unreachable", "sandbox", "node.kubernetes.io/not-ready"]);
+    assert!(items(&spec["tolerations"]).iter().all(|it| it["operator"] == "Exists"), "the wider ones stay");
+
+    for (spec, problem) in [
+        (json!({"runtimeClassName": "none"}), "pod rejected: RuntimeClass \"none\" not found"),
+        (
+            json!({"runtimeClassName": "sandbox", "overhead": {"cpu": "1"}}),
+            "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+        ),
+        (
+            json!({"runtimeClassName": "sandbox", "nodeSelector": {"runtime": "x"}}),
+            "conflict: runtimeClass.scheduling.nodeSelector[runtime] = sandbox; pod.spec.nodeSelector[runtime] = x",
+        ),
+        (
+            json!({"runtimeClassName": "plain", "overhead": {"cpu": "1"}}),
+            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+        ),
+        (
+            json!({"overhead": {"cpu": "1"}}),
+            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+        ),
+    ] {
+        let mut pod = json!({"spec": spec});
+        assert_eq!(admit(&world, "", "Pod", &mut pod, None), Err(Refused(problem.to_owned())));
+        let old = pod.clone();
+        admit(&world, "", "Pod", &mut pod, Some(&old)).expect("only new pods are asked");
+    }
+}
+
+#[test]
 fn containers_get_the_limits_of_their_namespace() {
     let range = json!({"spec": {"limits": [
         {"type": "Container", "default": {"cpu": "4"}, "defaultRequest": {"cpu": "1", "memory": "32Mi"}},

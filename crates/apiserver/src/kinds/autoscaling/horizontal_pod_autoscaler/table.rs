@@ -2,26 +2,24 @@
 
 use serde_json::Value;
 
+use super::v1;
+use crate::kinds::shared::json::items;
 use crate::table::{TableRow, cell};
 
 /// The cell text with the current and the target value of each metric: `cpu: 10%/80%`.
 pub(crate) fn metrics(row: &TableRow<'_>) -> String {
-    const SHOWN_MAX: usize = 2;
-    // The first version of the API knows one metric only.
-    if let Some(target) = row.at("/spec/targetCPUUtilizationPercentage") {
-        let current = row.at("/status/currentCPUUtilizationPercentage");
-        return format!(
-            "cpu: {}/{target}%",
-            current.map_or_else(|| "<unknown>".to_owned(), |current| format!("{current}%"))
-        );
+    if v1::is_v1(row.object) {
+        let stored = v1::stored(row.object);
+        return all_metrics(&stored["spec"]["metrics"], &stored["status"]["currentMetrics"]);
     }
-    let statuses = row.list_at("/status/currentMetrics");
-    let all: Vec<String> = row
-        .list_at("/spec/metrics")
-        .iter()
-        .enumerate()
-        .map(|(index, metric)| one_metric(metric, statuses.get(index)))
-        .collect();
+    all_metrics(&row.object["spec"]["metrics"], &row.object["status"]["currentMetrics"])
+}
+
+fn all_metrics(metrics: &Value, statuses: &Value) -> String {
+    const SHOWN_MAX: usize = 2;
+    let statuses = items(statuses);
+    let all: Vec<String> =
+        items(metrics).iter().enumerate().map(|(index, metric)| one_metric(metric, statuses.get(index))).collect();
     if all.is_empty() { "<none>".to_owned() } else { cell::first_of(&all, SHOWN_MAX, ", ") }
 }
 

@@ -1,22 +1,26 @@
-//! What default admission adds to pods: the plug-ins LimitRanger, Priority and DefaultTolerationSeconds of
+//! What default admission adds to pods: the plug-ins LimitRanger, Priority, DefaultTolerationSeconds and RuntimeClass of
 //! `plugin/pkg/admission`.
 
 use serde_json::{Value, json};
 
+use super::runtime_class;
 use crate::kinds::scheduling::SYSTEM_CLASSES;
 use crate::kinds::shared::json::{
     default_to, each_mut, entries, flag, is_empty, is_set, items, number, object_mut, set, text, with,
 };
 use crate::registry::admission::{Lookup, Refused};
 
-/// Adds defaults of LimitRanges, the priority of the pod's class, and tolerations of lost nodes.
+/// Adds defaults of LimitRanges, the priority of the pod's class, tolerations of lost nodes, and what its runtime needs.
 pub(crate) fn mutate(lookup: &dyn Lookup, pod: &mut Value, old: Option<&Value>) -> Result<(), Refused> {
     if old.is_none() {
         limits(lookup, pod);
     }
     priority(lookup, pod, old)?;
     tolerations(pod);
-    Ok(())
+    match old {
+        Some(_) => Ok(()),
+        None => runtime_class::admit(lookup, pod),
+    }
 }
 
 /// Whether a write may count for quotas: a new pod, one that gets or loses a deadline, and a resize.
