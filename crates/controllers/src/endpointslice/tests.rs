@@ -149,7 +149,10 @@ fn a_slices_change_concerns_its_service_unless_we_made_it() {
     let check = |name: &str, did: Option<&str>, change: Change<EndpointSliceView>, want: &[&str]| {
         let tracker = Tracker::default();
         match did {
-            Some("deleted") => tracker.deleted(&ours("1").meta().uid),
+            Some("deleted") => {
+                tracker.wrote(ours("1").meta());
+                tracker.deleted(&ours("1").meta().uid);
+            }
             Some(version) => tracker.wrote(ours(version).meta()),
             None => {}
         }

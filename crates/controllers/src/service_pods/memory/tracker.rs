@@ -28,9 +28,12 @@ impl Tracker {
         }
     }
 
-    /// Records a delete.
+    /// Records a delete of a slice that is known: of another one, the event may have come already, and nothing would remove its
+    /// entry. Its event costs a pass.
     pub(crate) fn deleted(&self, uid: &Uid) {
-        self.0.lock().insert(uid.clone(), Did::Deleted);
+        if let Some(did) = self.0.lock().get_mut(uid) {
+            *did = Did::Deleted;
+        }
     }
 
     /// Whether this state of a slice comes from another writer: it is newer than our last write.
@@ -46,5 +49,24 @@ impl Tracker {
     /// Records that a slice is deleted. Returns whether we deleted it.
     pub(crate) fn take_deleted(&self, uid: &Uid) -> bool {
         matches!(self.0.lock().remove(uid), Some(Did::Deleted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delete_whose_event_came_first_leaves_no_entry() {
+        let slice = Meta { uid: "1".into(), resource_version: "5".into(), ..Meta::default() };
+        let tracker = Tracker::default();
+        tracker.wrote(&slice);
+        tracker.deleted(&slice.uid);
+        assert!(tracker.take_deleted(&slice.uid), "we deleted it");
+
+        tracker.wrote(&slice);
+        assert!(!tracker.take_deleted(&slice.uid), "the response has not come yet");
+        tracker.deleted(&slice.uid);
+        assert!(tracker.0.lock().is_empty());
     }
 }
