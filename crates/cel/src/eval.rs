@@ -4,8 +4,6 @@ mod literals;
 mod select;
 mod track;
 
-use std::sync::Arc;
-
 use crate::ast::ACCUMULATOR;
 use crate::plan::{Attribute, Base, By, Call, Fold, Node, NodeKind, Qualifier};
 use crate::value::{Key, Map, Value};

@@ -327,6 +327,7 @@ pub(crate) async fn list_of<V: View>(client: &kube::Client, target: &Target) -> 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use steersman_model::Kind;
     use steersman_model::core::PodView;
 
     use super::*;
