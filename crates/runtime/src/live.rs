@@ -346,7 +346,7 @@ mod tests {
             ("a proxy", json!({ "error": "no backend" }), false),
             ("something else", json!({ "kind": "Pod" }), false),
         ] {
-            server.answer(404, body);
+            server.answer(404, &body);
             let pod = live.get::<PodView>(&key).await;
             let meta = live.get_meta(&PodView::RESOURCE, &key).await;
             let json = live.get_json(&PodView::RESOURCE, &key).await;

@@ -18,14 +18,14 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     /// A server that answers so.
-    pub(crate) fn answering(code: u16, body: Value) -> Self {
+    pub(crate) fn answering(code: u16, body: &Value) -> Self {
         let server = Self::default();
         server.answer(code, body);
         server
     }
 
     /// The answer to requests from now on.
-    pub(crate) fn answer(&self, code: u16, body: Value) {
+    pub(crate) fn answer(&self, code: u16, body: &Value) {
         self.answer_text(code, &body.to_string());
     }
 

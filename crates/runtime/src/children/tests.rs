@@ -54,7 +54,7 @@ async fn cached(objects: &[Value]) -> SharedInformer<PodView> {
 fn listing(objects: &[Value]) -> TestServer {
     let list =
         json!({ "apiVersion": "v1", "kind": "PodList", "metadata": { "resourceVersion": "9" }, "items": objects });
-    TestServer::answering(200, list)
+    TestServer::answering(200, &list)
 }
 
 fn context(server: &TestServer, freshness: Freshness) -> Context {
@@ -107,7 +107,7 @@ async fn children_of_a_cache_that_lags_are_those_of_the_server() {
 async fn a_live_read_that_fails_is_an_error_and_not_an_empty_list() {
     let (held, _) = disagreeing();
     let pods = Children::new(&cached(&held).await);
-    let refused = TestServer::answering(403, json!({ "kind": "Status", "reason": "Forbidden", "code": 403 }));
+    let refused = TestServer::answering(403, &json!({ "kind": "Status", "reason": "Forbidden", "code": 403 }));
     let cx = context(&refused, Freshness::ReadLive);
     assert!(pods.own_and_orphaned(&cx, &owner("web")).await.is_err());
     assert!(pods.of_any(&cx, "ns", &[&owner("web")]).await.is_err());
@@ -133,7 +133,7 @@ async fn a_main_object_that_is_another_one_by_now_is_none() {
     let key = ObjectKey::new("ns", "a");
     let mut changed = pod("a", None);
     changed["metadata"]["resourceVersion"] = json!("8");
-    let server = TestServer::answering(200, changed.clone());
+    let server = TestServer::answering(200, &changed);
     let version = |found: Option<Arc<PodView>>| found.map(|pod| pod.meta().resource_version.to_string());
 
     let caught_up = context(&server, Freshness::CaughtUp);
@@ -149,11 +149,11 @@ async fn a_main_object_that_is_another_one_by_now_is_none() {
     assert_eq!(server.requests(), [""; 0], "one that the cache never showed comes with an event");
 
     changed["metadata"]["uid"] = json!("another");
-    server.answer(200, changed);
+    server.answer(200, &changed);
     assert!(live.main(&informer.lister(), &key).await.unwrap().is_none());
     assert!(live.get(&informer.lister(), &key).await.unwrap().is_some(), "a name is a name");
-    server.answer(404, json!({ "kind": "Status", "reason": "NotFound", "code": 404 }));
+    server.answer(404, &json!({ "kind": "Status", "reason": "NotFound", "code": 404 }));
     assert!(live.main(&informer.lister(), &key).await.unwrap().is_none());
-    server.answer(500, json!({ "kind": "Status", "code": 500 }));
+    server.answer(500, &json!({ "kind": "Status", "code": 500 }));
     assert!(live.main(&informer.lister(), &key).await.is_err(), "nobody knows, so nothing is decided");
 }

@@ -95,7 +95,7 @@ impl FlagSource for Wrong {
 }
 
 fn manager() -> Manager {
-    let server = TestServer::answering(404, json!({}));
+    let server = TestServer::answering(404, &json!({}));
     Manager::new(server.client(), ManagerOptions::default()).unwrap()
 }
 

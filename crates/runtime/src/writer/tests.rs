@@ -36,7 +36,7 @@ fn written() -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn an_owner_in_a_terminating_namespace_asks_once() {
-    let server = TestServer::answering(403, terminating());
+    let server = TestServer::answering(403, &terminating());
     let writer = writer(&server);
     let refused = owner("refused");
     let write = writer.on_behalf_of(&refused);
@@ -44,7 +44,7 @@ async fn an_owner_in_a_terminating_namespace_asks_once() {
     assert!(matches!(create().await, Err(WriteError::NamespaceTerminating)));
     assert_eq!(server.requests().len(), 1);
     // Even if the server would say otherwise by now.
-    server.answer(201, written());
+    server.answer(201, &written());
     assert!(matches!(create().await, Err(WriteError::NamespaceTerminating)));
     let naming = Naming { prefix: "web-", is_seen: &|_| false };
     let named = write.create_named(&PODS, naming, |_| b"{}".to_vec(), &Why::Test).await;
@@ -61,16 +61,16 @@ async fn an_owner_in_a_terminating_namespace_asks_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_owner_of_objects_in_several_namespaces_loses_none_but_the_terminating_one() {
-    let server = TestServer::answering(403, terminating());
+    let server = TestServer::answering(403, &terminating());
     let writer = writer(&server);
     let cluster_scoped = Meta { name: "tenant".into(), uid: "tenant".into(), ..Meta::default() };
     let elsewhere = owner("elsewhere");
     for owner in [&cluster_scoped, &elsewhere] {
         let write = writer.on_behalf_of(owner);
         let create = async |namespace| write.create_in(Some(namespace), &PODS, b"{}".to_vec(), &Why::Test).await;
-        server.answer(403, terminating());
+        server.answer(403, &terminating());
         assert!(matches!(create("going").await, Err(WriteError::NamespaceTerminating)));
-        server.answer(201, written());
+        server.answer(201, &written());
         assert!(create("ns").await.is_ok(), "another namespace");
         assert!(create("going").await.is_ok(), "a new namespace of that name");
     }
@@ -78,7 +78,7 @@ async fn an_owner_of_objects_in_several_namespaces_loses_none_but_the_terminatin
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_of_something_in_between_is_no_reason_to_give_up() {
-    let server = TestServer::answering(200, Value::Null);
+    let server = TestServer::answering(200, &Value::Null);
     server.answer_text(200, "<html>please log in</html>");
     let mut config = k8s_openapi::api::core::v1::ConfigMap::default();
     config.metadata.namespace = Some("ns".into());
@@ -90,20 +90,20 @@ async fn an_answer_of_something_in_between_is_no_reason_to_give_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_for_another_reason_is_not_remembered() {
-    let server = TestServer::answering(403, json!({ "reason": "Forbidden", "message": "exceeded quota" }));
+    let server = TestServer::answering(403, &json!({ "reason": "Forbidden", "message": "exceeded quota" }));
     let writer = writer(&server);
     let refused = owner("refused");
     let create = async || writer.on_behalf_of(&refused).create(&PODS, b"{}".to_vec(), &Why::Test).await;
     assert!(matches!(create().await, Err(WriteError::Rejected(_))));
-    server.answer(503, json!({}));
+    server.answer(503, &json!({}));
     assert!(matches!(create().await, Err(WriteError::Unknown(_))));
-    server.answer(201, written());
+    server.answer(201, &written());
     assert!(create().await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_no_request_can_be_made_of_is_invalid_and_says_nothing_of_the_server() {
-    let server = TestServer::answering(200, written());
+    let server = TestServer::answering(200, &written());
     let writer = writer(&server);
     let key = ObjectKey::new("ns", "no name");
     let patch = json!({});
@@ -120,7 +120,7 @@ async fn a_write_that_no_request_can_be_made_of_is_invalid_and_says_nothing_of_t
 
 #[tokio::test(start_paused = true)]
 async fn a_status_is_written_if_it_differs() {
-    let server = TestServer::answering(200, written());
+    let server = TestServer::answering(200, &written());
     let writer = writer(&server);
     let meta = Meta { name: "shop".into(), uid: "u".into(), ..Meta::default() };
     let write = writer.on_behalf_of(&meta);
@@ -133,9 +133,9 @@ async fn a_status_is_written_if_it_differs() {
     assert_eq!(server.requests(), ["PUT /api/v1/namespaces/shop/status"]);
     assert_eq!(NamespaceView::RESOURCE.plural, "namespaces");
 
-    server.answer(404, json!({ "reason": "NotFound" }));
+    server.answer(404, &json!({ "reason": "NotFound" }));
     assert!(put(json!({})).await.ok_if_gone().is_ok());
-    server.answer(500, json!({}));
+    server.answer(500, &json!({}));
     let unknown = put(json!({})).await.ok_if_gone().ok_if_replaced();
     assert!(matches!(unknown, Err(WriteError::Unknown(_))), "an unknown outcome is never fine: {unknown:?}");
 }
