@@ -128,30 +128,35 @@ impl PartialEq for Istr {
 }
 
 impl Hash for Istr {
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_str().hash(state);
     }
 }
 
 impl PartialOrd for Istr {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for Istr {
+    #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.as_str().cmp(other.as_str())
     }
 }
 
 impl PartialEq<str> for Istr {
+    #[inline]
     fn eq(&self, other: &str) -> bool {
         self.as_str() == other
     }
 }
 
 impl PartialEq<&str> for Istr {
+    #[inline]
     fn eq(&self, other: &&str) -> bool {
         self.as_str() == *other
     }
@@ -159,18 +164,21 @@ impl PartialEq<&str> for Istr {
 
 impl Deref for Istr {
     type Target = str;
+    #[inline]
     fn deref(&self) -> &str {
         &self.0
     }
 }
 
 impl Borrow<str> for Istr {
+    #[inline]
     fn borrow(&self) -> &str {
         &self.0
     }
 }
 
 impl AsRef<str> for Istr {
+    #[inline]
     fn as_ref(&self) -> &str {
         &self.0
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::ObjectKey;
-use steersman_informer::{Change, Selection};
+use steersman_informer::Change;
 use steersman_model::core::{NodeView, PodView};
 use steersman_model::{Kind, NodeLeaseView};
 use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
@@ -66,6 +66,8 @@ pub struct Options {
 
 /// The namespace of the leases of nodes.
 const LEASES_IN: &str = "kube-node-lease";
+/// For how long heartbeats may wait: short beside the period of checks, and long enough for some dozens of them in a large cluster.
+const HEARTBEATS_WAIT: Duration = Duration::from_millis(100);
 /// The queue of health checks, and its only key: a check concerns all nodes.
 const CHECKS: (&str, &str) = ("node-lifecycle-health", "node_lifecycle_controller_health");
 const CHECK: &str = "all-nodes";
@@ -113,8 +115,10 @@ impl Default for Options {
 fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     let nodes = cx.informer::<NodeView>();
     let pods = cx.informer::<PodView>();
-    // Not those of leader elections, and without what is no heartbeat.
-    let leases = cx.informers.informer_in::<NodeLeaseView>(Selection::namespace(LEASES_IN));
+    // Leases of all namespaces, although only those of nodes are read: the garbage collector reads the metadata of all leases, and
+    // shares this watch, but not one of a single namespace.
+    let leases = cx.informer::<NodeLeaseView>();
+    leases.gather(HEARTBEATS_WAIT);
     let by_node = pods.shared_index(pod::node);
     let memory = Arc::new(Memory::new(options.rates()));
     let metrics = Arc::new(metrics::Metrics::new(cx.metrics())?);

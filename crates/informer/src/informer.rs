@@ -108,6 +108,7 @@ struct Shared<V> {
     subscribers: Mutex<Vec<Arc<Subscriber<V>>>>,
     synced: watch::Sender<bool>,
     transform: OnceLock<Transform<V>>,
+    gather: OnceLock<Duration>,
     /// None for an informer outside of a factory.
     metrics: Option<InformerMetrics>,
     runtime: Handle,
@@ -153,6 +154,7 @@ impl<V: View> SharedInformer<V> {
             subscribers: Mutex::new(Vec::new()),
             synced: watch::Sender::new(false),
             transform: OnceLock::new(),
+            gather: OnceLock::new(),
             metrics,
             runtime: Handle::current(),
             stop,
@@ -253,7 +255,7 @@ impl<V: View> SharedInformer<V> {
         {
             let mut subscribers = self.0.subscribers.lock();
             let listed = self.has_synced();
-            subscriber.backlog().seed(self.0.store.snapshot().iter(), listed);
+            subscriber.backlog().seed(self.0.store.snapshot(), listed);
             subscribers.push(Arc::clone(&subscriber));
         }
         let informer = self.clone();
@@ -275,6 +277,19 @@ impl<V: View> SharedInformer<V> {
     /// There is a transform already.
     pub fn transform(&self, transform: impl Fn(&mut V) + Send + Sync + 'static) -> Result<(), TransformSet> {
         self.0.transform.set(Box::new(transform)).map_err(|_| TransformSet)
+    }
+
+    /// Lets the changes of the watch wait for up to this time, so that many are processed at once: for objects that change all the
+    /// time and are not needed soon, such as the heartbeats of nodes. It holds for all users of the informer.
+    ///
+    /// Set it before the informer starts; the first time that is set counts.
+    pub fn gather(&self, time: Duration) {
+        let _ = self.0.gather.set(time);
+    }
+
+    /// Returns for how long changes may wait.
+    pub(crate) fn gathers_for(&self) -> Duration {
+        self.0.gather.get().copied().unwrap_or_default()
     }
 
     /// Delivers every object to every subscriber again.
@@ -356,11 +371,12 @@ impl<V: View> SharedInformer<V> {
         let is_watched = shared.store.is_watched();
         let (changes, went_back) = shared.store.apply(popped, is_watched || !subscribers.is_empty());
         let mut takers = Vec::new();
+        let first_list = popped.first_list.then(|| shared.store.snapshot());
         for subscriber in &*subscribers {
             if subscriber.takes_now(&changes) {
                 takers.push(Arc::clone(subscriber));
             } else {
-                subscriber.tell(&changes, popped.first_list);
+                subscriber.tell(&changes, first_list.as_ref());
             }
         }
         if popped.list.is_some() {

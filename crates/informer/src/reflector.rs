@@ -90,6 +90,9 @@ pub struct ReflectorOptions {
     /// The maximum time a watch may be without a byte, for servers that are known to send bookmarks in time; `None`
     /// waits for its timeout.
     pub watch_patience: Option<Duration>,
+    /// For how long the changes of a watch may wait, so that many are processed at once; zero by default. It is worth it where
+    /// changes come all the time and nobody needs them soon: one by one, each meets cold caches and wakes a thread.
+    pub gather: Duration,
     /// The seed of all random numbers, so that a run can be repeated; `None` takes a random one.
     pub seed: Option<u64>,
     /// The notification of a server that is back; without it, back-offs are not cut short.
@@ -239,6 +242,7 @@ impl Default for ReflectorOptions {
             watch_timeout: WATCH_TIMEOUT,
             list_patience: LIST_PATIENCE,
             watch_patience: None,
+            gather: Duration::ZERO,
             seed: None,
             reachability: None,
             metrics: Arc::new(NoMetrics),

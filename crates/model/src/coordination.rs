@@ -2,7 +2,7 @@
 
 use steersman_base::{Istr, Meta, MicroTime};
 
-use crate::meta::IdentityMeta;
+use crate::meta::BareMeta;
 use crate::view;
 
 view! {
@@ -39,10 +39,11 @@ view! {
 view! {
     /// The part of a node's lease that is a heartbeat: thousands of them change every few seconds.
     ///
-    /// Of the metadata only name, namespace, uid and version are read.
+    /// The metadata is that of a metadata watch: the garbage collector reads it from the same cache, so that a heartbeat is received
+    /// and decoded once.
     pub struct NodeLeaseView for namespaced("coordination.k8s.io", "v1", "leases", "Lease") {
         /// The metadata.
-        metadata: Meta as IdentityMeta = 1,
+        metadata: Meta as BareMeta = 1,
         /// The time of the renewal.
         spec: NodeLeaseSpec = 2,
     }

@@ -82,16 +82,6 @@ metadata!(
     PodMeta, annotations: PodAnnotations, generate_name: Ignored);
 
 view! {
-    /// `metadata` of an object that is only identified.
-    pub(crate) struct IdentityMeta {
-        name: Istr as Unique = 1,
-        namespace: Istr = 3,
-        uid: Uid = 5,
-        resource_version: ResourceVersion = 6,
-    }
-}
-
-view! {
     /// Any object, of which only the metadata is read.
     struct PartialObject {
         metadata: Meta as BareMeta = 1,
@@ -165,13 +155,6 @@ impl View for Meta {
 impl Adapt<Meta> for BareMeta {
     fn adapt(self) -> Meta {
         self.into()
-    }
-}
-
-impl Adapt<Meta> for IdentityMeta {
-    fn adapt(self) -> Meta {
-        let Self { name, namespace, uid, resource_version } = self;
-        Meta { name, namespace, uid, resource_version, ..Meta::default() }
     }
 }
 

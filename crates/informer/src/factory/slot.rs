@@ -70,7 +70,8 @@ impl<V: View> AnySlot for Slot<V> {
         if running.is_some() || self.stop.is_cancelled() {
             return;
         }
-        let reflector = Reflector::<V>::new(client.clone(), self.informer.target().clone(), options.clone());
+        let options = ReflectorOptions { gather: self.informer.gathers_for(), ..options.clone() };
+        let reflector = Reflector::<V>::new(client.clone(), self.informer.target().clone(), options);
         let state = reflector.state();
         let restarts = reflector.restarts();
         let informer = self.informer.clone();

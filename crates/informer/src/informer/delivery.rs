@@ -3,6 +3,10 @@
 //! For each object there is at most one entry, whatever happened to it, so a subscriber that never runs costs at most
 //! one entry per object that exists or that it has seen. What the subscriber saw last is not stored for every object:
 //! while nothing is pending it is what the store shows.
+//!
+//! The initial state is a snapshot of the store and not an entry per object: a manager starts with a score of subscribers to the same
+//! hundred thousand pods. Its objects are delivered before all entries; an object that has an entry by then is delivered in the
+//! state of that entry, or not at all if it is gone.
 
 use std::sync::Arc;
 
@@ -11,6 +15,7 @@ use steersman_model::View;
 use crate::change::Change;
 use crate::delta_fifo::End;
 use crate::keyed_queue::{KeyRef, Keyed, KeyedQueue};
+use crate::store::Snapshot;
 
 /// The pending changes of one name: `old` of `Updated` is what the subscriber saw last.
 pub(crate) enum Pending<V> {
@@ -33,8 +38,15 @@ pub(crate) struct Ended<V> {
     next: Option<Arc<V>>,
 }
 
+/// The objects of the initial state that are not delivered yet: those from `place` on.
+struct Initial<V> {
+    state: Snapshot<V>,
+    place: usize,
+}
+
 /// The pending changes of a subscriber.
 pub(crate) struct Backlog<V> {
+    initial: Option<Initial<V>>,
     entries: KeyedQueue<Pending<V>>,
     /// Whether the first list was added.
     listed: bool,
@@ -48,6 +60,7 @@ pub(crate) struct Backlog<V> {
 /// Entries that are being delivered.
 pub(crate) struct Batch<V> {
     pub(crate) entries: Vec<Pending<V>>,
+    /// The number of objects of the initial state that are done with it.
     initial: usize,
 }
 
@@ -55,11 +68,17 @@ pub(crate) struct Batch<V> {
 
 impl<V: View> Backlog<V> {
     pub(crate) fn new() -> Self {
-        Self { entries: KeyedQueue::new(), listed: false, initial_left: 0, delivering: false }
+        Self { initial: None, entries: KeyedQueue::new(), listed: false, initial_left: 0, delivering: false }
     }
 
+    /// Returns the number of pending objects. One that changed before its initial state was delivered counts twice.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        let initial = if self.initial.is_some() { self.initial_left } else { 0 };
+        initial + self.entries.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.initial.is_none() && self.entries.is_empty()
     }
 
     /// Whether the handler has processed the whole initial state.
@@ -67,16 +86,23 @@ impl<V: View> Backlog<V> {
         self.listed && self.initial_left == 0
     }
 
-    /// Adds the current state for a late subscriber; `listed`: whether that is a whole list already.
-    pub(crate) fn seed<'a>(&mut self, objects: impl Iterator<Item = &'a Arc<V>>, listed: bool) {
-        for now in objects {
-            self.add(Change::Added { new: Arc::clone(now), initial: false }, true);
-        }
-        self.listed = listed;
+    /// Sets the initial state; `listed`: whether it is a whole list. The subscriber must have seen none of its objects, and nothing
+    /// may be pending.
+    pub(crate) fn seed(&mut self, state: Snapshot<V>, listed: bool) {
+        debug_assert!(self.is_empty(), "the initial state comes first");
+        self.initial_left += state.len();
+        self.initial = (!state.is_empty()).then_some(Initial { state, place: 0 });
+        self.listed |= listed;
     }
 
-    /// Records that the first list has been added.
-    pub(crate) fn set_listed(&mut self) {
+    /// Adds the first list: the changes that led to a state of the store.
+    pub(crate) fn add_list(&mut self, changes: &[Change<V>], state: Snapshot<V>) {
+        // Else the store knew objects before, of which the subscriber may have seen some.
+        let is_all = changes.len() == state.len() && changes.iter().all(|change| matches!(change, Change::Added { .. }));
+        if is_all && self.is_empty() {
+            return self.seed(state, true);
+        }
+        changes.iter().for_each(|change| self.add(change.clone(), true));
         self.listed = true;
     }
 
@@ -112,7 +138,7 @@ impl<V: View> Backlog<V> {
     /// Begins the delivery of the next changes beside the backlog, if nothing is pending and nothing is being delivered: what
     /// the subscriber has seen is then what the store showed before them.
     pub(crate) fn bypass(&mut self) -> bool {
-        if self.delivering || !self.is_synced() || !self.entries.is_empty() {
+        if self.delivering || !self.is_synced() || !self.is_empty() {
             return false;
         }
         self.delivering = true;
@@ -124,22 +150,37 @@ impl<V: View> Backlog<V> {
         if self.delivering {
             return Batch { entries: Vec::new(), initial: 0 };
         }
-        self.delivering = !self.entries.is_empty();
-        let mut entries = Vec::with_capacity(entries_max.min(self.entries.len()));
-        while entries.len() < entries_max
+        let mut batch = Batch { entries: Vec::with_capacity(entries_max.min(self.len())), initial: 0 };
+        while batch.entries.len() < entries_max
+            && let Some(initial) = &mut self.initial
+        {
+            let Some((next, object)) = initial.state.next_from(initial.place) else {
+                self.initial = None;
+                break;
+            };
+            initial.place = next;
+            batch.initial += 1;
+            let newest = match self.entries.remove(object.meta().into()) {
+                None => Some(Arc::clone(object)),
+                Some(changed) => changed.into_newest(),
+            };
+            batch.entries.extend(newest.map(|new| Pending::One(Change::Added { new, initial: true })));
+        }
+        while batch.entries.len() < entries_max
             && let Some(entry) = self.entries.pop_front()
         {
-            entries.push(entry);
+            batch.initial += usize::from(entry.is_initial());
+            batch.entries.push(entry);
         }
-        let initial = entries.iter().filter(|entry| entry.is_initial()).count();
-        Batch { entries, initial }
+        self.delivering = !batch.is_empty();
+        batch
     }
 
     /// Records that the handler has processed a batch, or the changes beside the backlog; returns whether more wait.
     pub(crate) fn handed_over(&mut self, initial: usize) -> bool {
         self.initial_left -= initial;
         self.delivering = false;
-        !self.entries.is_empty()
+        !self.is_empty()
     }
 }
 
@@ -148,6 +189,11 @@ impl<V: View> Backlog<V> {
 impl<V> Batch<V> {
     pub(crate) fn initial(&self) -> usize {
         self.initial
+    }
+
+    /// Whether there is nothing to hand over: not even objects of the initial state that are gone.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.initial == 0
     }
 }
 
@@ -187,6 +233,15 @@ impl<V: View> Pending<V> {
                 // The store does not change deleted objects.
                 debug_assert!(false, "a change of an object that is not there");
             }
+        }
+    }
+
+    /// Returns the newest state, which is to be delivered without what came before; `None` if the object is gone.
+    fn into_newest(self) -> Option<Arc<V>> {
+        match self {
+            Self::One(Change::Added { new, .. } | Change::Updated { new, .. }) => Some(new),
+            Self::One(Change::Deleted { .. }) => None,
+            Self::Ended(ended) => ended.next,
         }
     }
 
@@ -267,6 +322,34 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_object_of_the_initial_state_is_shown_once_as_it_is_by_then() {
+        let mut store: BTreeMap<&str, Arc<Meta>> = BTreeMap::new();
+        for name in ["changed", "gone", "kept", "replaced"] {
+            store.insert(name, object(&format!("{name}#{name}@1")));
+        }
+        let mut backlog = Backlog::new();
+        backlog.seed(store.values().cloned().collect(), true);
+        let changed = object("changed#changed@2");
+        backlog.add(Change::Updated { old: Arc::clone(&store["changed"]), new: Arc::clone(&changed) }, false);
+        backlog.add(Change::Deleted { last: Arc::clone(&store["gone"]), end: End::Observed }, false);
+        backlog.add(Change::Deleted { last: Arc::clone(&store["replaced"]), end: End::Observed }, false);
+        let replaced = object("replaced#another@5");
+        backlog.add(Change::Added { new: Arc::clone(&replaced), initial: false }, false);
+        let mut shown = Vec::new();
+        while !backlog.is_synced() {
+            let batch = backlog.take(1);
+            assert!(!batch.is_empty(), "something is left of the initial state");
+            backlog.handed_over(batch.initial());
+            shown.extend(batch.entries.into_iter().flat_map(Pending::changes));
+        }
+        let added: Vec<_> = shown.iter().map(|change| (change.is_initial(), change.object().as_ref().clone())).collect();
+        let want = [&changed, &store["kept"], &replaced].map(|object| (true, object.as_ref().clone()));
+        assert_eq!(added, want);
+        assert!(backlog.take(5).is_empty());
+        assert!(!backlog.delivering, "nothing is being delivered");
+    }
+
     proptest! {
         #[test]
         fn a_subscriber_that_applies_its_changes_ends_with_the_state_of_the_store(
@@ -283,7 +366,7 @@ mod tests {
             for (at, step) in steps.into_iter().enumerate() {
                 if at == late {
                     let mut fresh = Backlog::new();
-                    fresh.seed(store.values(), true);
+                    fresh.seed(store.values().cloned().collect(), true);
                     backlog = Some(fresh);
                 }
                 let mut applied = Vec::new();
@@ -322,7 +405,8 @@ mod tests {
                         now.append(&mut applied);
                     }
                     applied.into_iter().for_each(|change| backlog.add(change, false));
-                    prop_assert!(backlog.len() <= 5, "one entry per name at most");
+                    prop_assert!(backlog.entries.len() <= 5, "one entry per name at most");
+                    prop_assert!(backlog.len() <= 10, "beside the initial state");
                 }
             }
             let Some(mut backlog) = backlog else { return Ok(()) };

@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::delivery::{Backlog, Pending};
 use super::{Handler, SharedInformer, SubscribeOptions, SubscriberState};
 use crate::change::Change;
+use crate::store::Snapshot;
 
 /// The number of objects that are delivered before the backlog is locked again: enough that the lock costs nothing per
 /// change, few enough that objects deleted meanwhile are seldom delivered.
@@ -136,18 +137,14 @@ impl<V: View> Subscriber<V> {
         self.backlog.lock()
     }
 
-    /// Adds a batch to the backlog.
-    pub(super) fn tell(&self, changes: &[Change<V>], first_list: bool) {
-        if changes.is_empty() && !first_list {
-            return;
-        }
+    /// Adds a batch to the backlog; for the first list, with the state of the store after it.
+    pub(super) fn tell(&self, changes: &[Change<V>], first_list: Option<&Snapshot<V>>) {
         {
             let mut backlog = self.backlog.lock();
-            for change in changes {
-                backlog.add(change.clone(), first_list);
-            }
-            if first_list {
-                backlog.set_listed();
+            match first_list {
+                Some(state) => backlog.add_list(changes, state.clone()),
+                None if changes.is_empty() => return,
+                None => changes.iter().for_each(|change| backlog.add(change.clone(), false)),
             }
         }
         self.news.notify_one();
@@ -226,7 +223,7 @@ impl<V: View> Subscriber<V> {
     fn deliver(&self, informer: &SharedInformer<V>) -> bool {
         let batch = self.backlog.lock().take(BATCH_MAX);
         let initial = batch.initial();
-        let is_something = !batch.entries.is_empty();
+        let is_something = !batch.is_empty();
         if is_something {
             let mut handler = self.handler.lock();
             let Some(handler) = &mut *handler else { return false };

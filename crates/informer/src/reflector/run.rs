@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use bytes::Bytes;
 use kube::Client;
 use steersman_base::{ResourceVersion, watch};
 use steersman_model::Encoded;
@@ -66,6 +67,8 @@ struct OpenWatch {
 const STREAM_PATIENCE: Duration = Duration::from_secs(10);
 /// The time after its timeout for which a watch may still be open: for the server's clock and for the last bytes.
 const TIMEOUT_SLACK: Duration = Duration::from_secs(30);
+/// What the connection has received is handed over within this time, in HTTP/1.1 chunk by chunk, with the help of a task of its own.
+const RECEIVED_WITHIN: Duration = Duration::from_millis(1);
 
 // === impl Run ===
 
@@ -398,7 +401,7 @@ impl<'a> Run<'a> {
                 open.events += 1;
             }
             self.options.metrics.reached(&self.version);
-            match open.answer.chunk(patience).await? {
+            match next_chunk(&mut open.answer, patience, self.options.gather).await? {
                 Some(chunk) => open.decoder.feed(&chunk),
                 None => return open.decoder.finish(),
             }
@@ -480,4 +483,15 @@ impl<'a> Run<'a> {
     fn enter(&self, phase: Phase) {
         self.state.send_if_modified(|state| std::mem::replace(&mut state.phase, phase) != phase);
     }
+}
+
+/// Returns the next bytes of a watch. Those that have not come yet are gathered first, if that is wanted.
+async fn next_chunk(answer: &mut Answer, patience: Duration, gather: Duration) -> Result<Option<Bytes>, WireError> {
+    if !gather.is_zero() {
+        match answer.chunk(RECEIVED_WITHIN).await {
+            Err(WireError::Silent(_)) => sleep(gather).await,
+            received => return received,
+        }
+    }
+    answer.chunk(patience).await
 }

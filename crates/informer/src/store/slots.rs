@@ -100,6 +100,11 @@ impl<V> Snapshot<V> {
         self.chunks.iter().flat_map(|chunk| chunk.iter().flatten())
     }
 
+    /// Returns the first object at this place or behind it, and the place behind that; `None` at the end. The first place is 0.
+    pub(crate) fn next_from(&self, place: usize) -> Option<(usize, &Arc<V>)> {
+        (place..self.chunks.len() * CHUNK).find_map(|at| Some((at + 1, self.chunks[at / CHUNK][at % CHUNK].as_ref()?)))
+    }
+
     /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -118,6 +123,17 @@ impl<V> Snapshot<V> {
         let mut all = Vec::with_capacity(self.len);
         all.extend(self.iter().cloned());
         all
+    }
+}
+
+#[cfg(test)]
+impl<V> FromIterator<Arc<V>> for Snapshot<V> {
+    fn from_iter<I: IntoIterator<Item = Arc<V>>>(objects: I) -> Self {
+        let mut slots = Slots::new();
+        for object in objects {
+            slots.insert(object);
+        }
+        slots.snapshot()
     }
 }
 

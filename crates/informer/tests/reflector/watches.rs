@@ -26,6 +26,35 @@ async fn a_graceful_end_is_followed_at_once_from_the_version_reached() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn changes_that_may_wait_are_gathered_and_none_is_lost() {
+    let tenths = |tenths: u64| std::time::Duration::from_millis(100 * tenths);
+    for http in BOTH {
+        let answers = [
+            Answer::json(streamed(10, &[]))
+                .after(seconds(5))
+                .then_text(&added("a", 11))
+                .after(tenths(3))
+                .then_text(&modified("a", 12))
+                .after(tenths(3))
+                .then_text(&added("b", 13))
+                .after(tenths(2)),
+            Answer::json(added("c", 14)).hang(),
+        ];
+        let mut options = options();
+        options.gather = seconds(1);
+        let scene: Scene = Scene::start(Server::in_turn(http, answers), options);
+        pass(tenths(51)).await;
+        assert_eq!(scene.told(), ["list 10:", "+ a@11"], "the first change after a pause does not wait");
+        pass(tenths(8)).await;
+        assert_eq!(scene.told().len(), 2, "others wait, and so does the end of the watch");
+        assert_eq!(scene.asked().len(), 1);
+        pass(tenths(2)).await;
+        assert_eq!(scene.told(), ["list 10:", "+ a@11", "~ a@12", "+ b@13", "+ c@14"]);
+        assert_eq!(scene.asked(), ["stream", "watch from 13"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn timeouts_are_drawn_from_five_to_ten_minutes() {
     let scene = play(Http::One, (0..60).map(|at| Answer::json(streamed(10 + at, &[])).after(seconds(2))));
     pass(seconds(100)).await;
