@@ -15,6 +15,7 @@ mod hostile;
 mod lists;
 mod logs;
 mod mutations;
+mod plugins;
 mod policies;
 mod restart;
 mod rules;
