@@ -7,6 +7,7 @@ use crate::support::{ask, server};
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+const PRIORITIES: &str = "/apis/scheduling.k8s.io/v1/priorityclasses";
 
 /// Creates a claim of a class, and marks it as bound if it is to be.
 async fn claim(server: &ApiServer, name: &str, class: Option<&str>, is_bound: bool) {
@@ -44,4 +45,26 @@ async fn only_bound_claims_of_a_class_that_allows_it_grow() {
     claim(&server, "good", Some("elastic"), true).await;
     let grown = ask(&server, "PATCH", &format!("{CLAIMS}/good"), size("2Gi")).await.expect(200);
     assert_eq!(grown["spec"]["resources"]["requests"]["storage"], "2Gi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_one_default_priority_class_at_most() {
+    let server = server();
+    let class = |name: &str, default: bool| json!({"metadata": {"name": name}, "value": 5, "globalDefault": default});
+    ask(&server, "POST", PRIORITIES, Some(class("usual", true))).await.expect(201);
+    ask(&server, "POST", PRIORITIES, Some(class("rare", false))).await.expect(201);
+    let why = |name: &str| {
+        format!(
+            "priorityclasses.scheduling.k8s.io {name:?} is forbidden: PriorityClass usual is already marked as default. \
+             Only one default can exist"
+        )
+    };
+    let got = ask(&server, "POST", PRIORITIES, Some(class("second", true))).await.expect(403);
+    assert_eq!(got["message"], why("second"));
+    let mark = |default: bool| Some(json!({"globalDefault": default, "description": "of all"}));
+    let got = ask(&server, "PATCH", &format!("{PRIORITIES}/rare"), mark(true)).await.expect(403);
+    assert_eq!(got["message"], why("rare"));
+    ask(&server, "PATCH", &format!("{PRIORITIES}/usual"), mark(true)).await.expect(200);
+    ask(&server, "PATCH", &format!("{PRIORITIES}/usual"), mark(false)).await.expect(200);
+    ask(&server, "PATCH", &format!("{PRIORITIES}/rare"), mark(true)).await.expect(200);
 }

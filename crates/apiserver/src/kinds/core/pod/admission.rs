@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use super::runtime_class;
-use crate::kinds::scheduling::SYSTEM_CLASSES;
+use crate::kinds::scheduling::{SYSTEM_CLASSES, global_default};
 use crate::kinds::shared::json::{
-    default_to, each_mut, entries, flag, is_empty, is_set, items, number, object_mut, set, text, with,
+    default_to, each_mut, entries, is_empty, is_set, items, number, object_mut, set, text, with,
 };
 use crate::registry::admission::{Lookup, Refused};
 
@@ -49,8 +49,7 @@ fn priority(lookup: &dyn Lookup, pod: &mut Value, old: Option<&Value>) -> Result
     }
     let mut name = text(&spec["priorityClassName"]).to_owned();
     let class = if name.is_empty() {
-        let classes = lookup.list("scheduling.k8s.io", "priorityclasses", "").into_iter();
-        let class = classes.filter(|class| flag(&class["globalDefault"])).min_by_key(|class| number(&class["value"]));
+        let class = global_default(lookup);
         if let Some(class) = &class {
             text(&class["metadata"]["name"]).clone_into(&mut name);
         }
