@@ -14,6 +14,7 @@ mod log;
 mod prepare;
 mod resize;
 pub(crate) mod resources;
+mod restarts;
 mod runtime_class;
 mod security;
 mod table;
