@@ -1,7 +1,8 @@
 //! The server as a [`tower::Service`]: requests in, responses out, in process or behind a listener.
 //!
 //! 1. Every request except health checks is authenticated, or it is 401.
-//! 2. A body of more than [`BODY_BYTES_MAX`] is refused unread; a malformed one is refused in upstream's words.
+//! 2. A body of more than [`BODY_BYTES_MAX`] is refused unread; a malformed one is refused in upstream's words. The body of a
+//!    watch or a followed log, which may last for ever, is not read at all.
 //! 3. A handler that panics gives a 500; it has written nothing, because the write is the last step.
 //! 4. Requests are bounded in number, time and threads: see [`limits`].
 
@@ -117,6 +118,20 @@ fn without_body(response: Response<Body>) -> Response<Body> {
     response
 }
 
+/// Returns a body that is wanted, or nothing.
+async fn read<B>(body: Option<B>) -> Result<Bytes, Status>
+where
+    B: http_body::Body + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let Some(body) = body else { return Ok(Bytes::new()) };
+    match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Status::too_large(BODY_BYTES_MAX)),
+        Err(error) => Err(Status::bad_request(format!("error reading the body: {error}"))),
+    }
+}
+
 impl ApiServer {
     async fn answer<B>(&self, parts: &Arc<Parts>, body: B) -> Response<Body>
     where
@@ -144,6 +159,7 @@ impl ApiServer {
             },
             _ => None,
         };
+        let body = (class != Class::LongRunning).then_some(body);
         let work = self.work(parts, query, user, body, place);
         if class == Class::LongRunning {
             return known(work.await);
@@ -154,13 +170,13 @@ impl ApiServer {
         })
     }
 
-    /// Reads the body and handles the request.
+    /// Reads the body, if it is wanted, and handles the request.
     async fn work<B>(
         &self,
         parts: &Arc<Parts>,
         query: Query,
         user: User,
-        body: B,
+        body: Option<B>,
         place: Option<OwnedSemaphorePermit>,
     ) -> Response<Body>
     where
@@ -168,12 +184,9 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let responder = Responder::new(parts);
-        let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
-            Ok(collected) => collected.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => {
-                return responder.status(&Status::too_large(BODY_BYTES_MAX));
-            }
-            Err(error) => return responder.status(&Status::bad_request(format!("error reading the body: {error}"))),
+        let body = match read(body).await {
+            Ok(body) => body,
+            Err(status) => return responder.status(&status),
         };
         // Calls end when this future does: when the client has disconnected, or the time is over.
         let ended = CancellationToken::new();
