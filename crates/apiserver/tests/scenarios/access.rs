@@ -13,7 +13,7 @@ const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 /// A server on which roles count.
-fn strict() -> ApiServer {
+pub(crate) fn strict() -> ApiServer {
     let clock = Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
     ApiServer::new(Options { clock, authorization: Authorization::Rbac, ..Options::default() })
 }
@@ -26,11 +26,25 @@ async fn token(server: &ApiServer, account: &str, spec: Value) -> String {
 }
 
 /// Asks something as the owner of a token.
-async fn ask_as(server: &ApiServer, token: &str, method: &str, path: &str, body: Option<Value>) -> Got {
+pub(crate) async fn ask_as(server: &ApiServer, token: &str, method: &str, path: &str, body: Option<Value>) -> Got {
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let body = body.map(|body| body.to_string()).unwrap_or_default();
     send(&server.requiring_authentication(), method, path, &headers, body.into_bytes()).await
+}
+
+/// Creates an account with this role, and returns its token.
+pub(crate) async fn robot(server: &ApiServer, role: Value) -> String {
+    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+    ask(server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
+    let binding = json!({
+        "metadata": {"name": "robot"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role["metadata"]["name"]},
+        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+    });
+    ask(server, "POST", &format!("{RBAC}/clusterroles"), Some(role)).await.expect(201);
+    ask(server, "POST", &format!("{RBAC}/clusterrolebindings"), Some(binding)).await.expect(201);
+    token(server, "robot", json!({})).await
 }
 
 async fn review(server: &ApiServer, spec: Value) -> Value {

@@ -3,10 +3,13 @@
 use serde_json::{Value, json};
 use steersman_apiserver::ApiServer;
 
-use crate::support::{ask, server};
+use crate::access::{ask_as, robot, strict};
+use crate::support::{ask, authority, server};
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+const BUNDLES: &str = "/apis/certificates.k8s.io/v1/clustertrustbundles";
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const PRIORITIES: &str = "/apis/scheduling.k8s.io/v1/priorityclasses";
 
 /// Creates a claim of a class, and marks it as bound if it is to be.
@@ -67,4 +70,45 @@ async fn there_is_one_default_priority_class_at_most() {
     ask(&server, "PATCH", &format!("{PRIORITIES}/usual"), mark(true)).await.expect(200);
     ask(&server, "PATCH", &format!("{PRIORITIES}/usual"), mark(false)).await.expect(200);
     ask(&server, "PATCH", &format!("{PRIORITIES}/rare"), mark(true)).await.expect(200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_who_may_attest_for_a_signer_writes_its_trust_bundles() {
+    let server = strict();
+    let rule = |resource: &str, verbs: &[&str], names: &[&str]| {
+        json!({
+            "apiGroups": ["certificates.k8s.io"], "resources": [resource], "verbs": verbs, "resourceNames": names,
+        })
+    };
+    let role = |names: &[&str]| {
+        let bundles = rule("clustertrustbundles", &["get", "create", "update", "patch"], &[]);
+        json!({"metadata": {"name": "robot"}, "rules": [bundles, rule("signers", &["attest"], names)]})
+    };
+    let token = robot(&server, role(&["example.com/other"])).await;
+    let bundle = |name: &str, signer: &str| {
+        Some(json!({"metadata": {"name": name}, "spec": {"signerName": signer, "trustBundle": authority()}}))
+    };
+    let refused = ask_as(&server, &token, "POST", BUNDLES, bundle("example.com:mine:a", "example.com/mine")).await;
+    let why = "clustertrustbundles.certificates.k8s.io \"example.com:mine:a\" is forbidden: user not permitted to attest for \
+               signerName \"example.com/mine\"";
+    assert_eq!(refused.expect(403)["message"], why);
+    ask_as(&server, &token, "POST", BUNDLES, bundle("plain", "")).await.expect(201);
+    ask_as(&server, &token, "POST", BUNDLES, bundle("example.com:other:a", "example.com/other")).await.expect(201);
+    let made = ask(&server, "POST", BUNDLES, bundle("example.com:mine:a", "example.com/mine")).await.expect(201);
+    let path = format!("{BUNDLES}/example.com:mine:a");
+    let with = |field: &str, value: Value| {
+        let mut bundle = made.clone();
+        bundle["metadata"]["resourceVersion"] = Value::Null;
+        bundle["metadata"][field] = value;
+        Some(bundle)
+    };
+    // What a garbage collector writes needs nothing of it.
+    ask_as(&server, &token, "PUT", &path, with("finalizers", json!(["example.com/f"]))).await.expect(200);
+    ask_as(&server, &token, "PUT", &path, with("labels", json!({"a": "b"}))).await.expect(403);
+    for names in [["example.com/mine"], ["example.com/*"]] {
+        ask(&server, "PUT", &format!("{ROLES}/robot"), Some(role(&names))).await.expect(200);
+        ask_as(&server, &token, "PUT", &path, with("labels", json!({"a": names[0].len().to_string()})))
+            .await
+            .expect(200);
+    }
 }

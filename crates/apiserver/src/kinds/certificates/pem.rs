@@ -8,6 +8,38 @@ use x509_cert::der::{Decode as _, Encode as _};
 use x509_cert::request::CertReq;
 
 const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+const DASHES: &str = "-----";
+
+/// A block of a PEM text.
+pub(super) struct Block {
+    pub(super) kind: String,
+    pub(super) has_headers: bool,
+    pub(super) der: Vec<u8>,
+}
+
+/// Returns the blocks of a PEM text. What is no block is skipped, as Go's `pem.Decode` does.
+pub(super) fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines().map(str::trim_end).peekable();
+    while let Some(line) = lines.next() {
+        let Some(kind) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(DASHES)) else { continue };
+        let mut has_headers = false;
+        while lines.next_if(|line| line.contains(':')).is_some() {
+            has_headers = true;
+        }
+        let mut encoded = String::new();
+        while let Some(line) = lines.next_if(|line| !line.starts_with(DASHES)) {
+            encoded.extend(line.split_whitespace());
+        }
+        let end = lines.next_if(|line| line.starts_with(END));
+        let is_ended = end.is_some_and(|end| end.strip_prefix(END) == Some(&format!("{kind}{DASHES}")));
+        if let Some(der) = STANDARD.decode(&encoded).ok().filter(|_| is_ended) {
+            blocks.push(Block { kind: kind.to_owned(), has_headers, der });
+        }
+    }
+    blocks
+}
 
 /// Checks that a request is signed with the key that it is for.
 ///

@@ -16,7 +16,7 @@ const PUBLIC: &str = "/api/v1/namespaces/kube-public/configmaps";
 const POD_REQUESTS: &str = "/apis/certificates.k8s.io/v1/namespaces/alpha/podcertificaterequests";
 /// The bundle of the certificate that worlds publish.
 const BUNDLE: &str =
-    "/apis/certificates.k8s.io/v1/clustertrustbundles/kubernetes.io:kube-apiserver-serving:7d40fc39b7b7cd73e1f830d5";
+    "/apis/certificates.k8s.io/v1/clustertrustbundles/kubernetes.io:kube-apiserver-serving:3f045bc82e240487813b1b63";
 const REQUESTS: &str = "certificatesigningrequests.certificates.k8s.io";
 
 pub(super) fn workloads() -> Vec<Workload> {

@@ -8,7 +8,7 @@ use super::{restarts, validation};
 use crate::field::{FieldError, Path};
 use crate::kinds::shared::check::{self, Errors, forbid_if, immutable, problems, required};
 use crate::kinds::shared::go;
-use crate::kinds::shared::json::{copy, each, entries, is_empty, is_set, items, same, set, text, unset};
+use crate::kinds::shared::json::{copy, each, entries, is_empty, items, same, set, text, unset};
 
 const CHANGEABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
                           `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
