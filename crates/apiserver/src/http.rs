@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::impersonate::impersonate;
 use crate::auth::rbac::Attributes;
-use crate::auth::{Credentials, User};
+use crate::auth::{Authenticated, Credentials, User};
 use crate::openapi::Name;
 use crate::registry::admission::webhook::Session;
 use crate::registry::query::Query;
@@ -144,9 +144,21 @@ impl ApiServer {
         if let Some(answer) = health::answer(parts.uri.path(), &query) {
             return responder.text(answer.0, &answer.1);
         }
-        let Some(user) = self.authenticate(parts) else {
+        let Some(Authenticated { user, warning }) = self.authenticate(parts) else {
             return responder.status(&Status::unauthorized());
         };
+        let mut response = self.answer_to(parts, query, user, body).await;
+        respond::warn(&mut response, warning);
+        response
+    }
+
+    /// Answers an authenticated user.
+    async fn answer_to<B>(&self, parts: &Arc<Parts>, query: Query, user: User, body: B) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let responder = Responder::new(parts);
         let user = match impersonate(&self.registry, user, &parts.headers) {
             Ok(user) => user,
             Err(status) => return responder.status(&status),
@@ -239,7 +251,7 @@ impl ApiServer {
         }
     }
 
-    fn authenticate(&self, parts: &Parts) -> Option<User> {
+    fn authenticate(&self, parts: &Parts) -> Option<Authenticated> {
         let header = parts.headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
         // Any other scheme is anonymous: it must not fall through to the administrator.
         let bearer = header.map(|header| match header.split_once(' ') {
@@ -249,7 +261,7 @@ impl ApiServer {
         let certificate = parts.extensions.get::<PeerCertificate>().map(|certificate| &*certificate.0);
         if bearer.is_none() && certificate.is_none() {
             return match &self.sender {
-                Sender::Local(user) => Some(User::clone(user)),
+                Sender::Local(user) => Some(User::clone(user).into()),
                 Sender::Remote => None,
             };
         }

@@ -1,15 +1,14 @@
 //! Who is who, and who may what: tokens, reviews, roles.
 
-use rustls_pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 use steersman_apiserver::{ApiServer, Authorization, Options};
 use steersman_base::Clock;
 
 use crate::support::{Got, ask, config_map, send, server};
 
-const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
-const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+pub(crate) const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 /// A server on which roles count.
@@ -47,7 +46,7 @@ pub(crate) async fn robot(server: &ApiServer, role: Value) -> String {
     token(server, "robot", json!({})).await
 }
 
-async fn review(server: &ApiServer, spec: Value) -> Value {
+pub(crate) async fn review(server: &ApiServer, spec: Value) -> Value {
     ask(server, "POST", REVIEWS, Some(json!({"spec": spec}))).await.expect(201)["status"].clone()
 }
 
@@ -70,52 +69,6 @@ async fn a_token_is_its_service_account_until_it_ends_or_the_account_goes() {
     assert_eq!(review(&server, json!({"token": token})).await["error"], "invalid bearer token");
     ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
     ask_as(&server, &token, "POST", own, Some(json!({}))).await.expect(401);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_token_in_a_secret_counts_while_it_is_there() {
-    let server = server();
-    let account = ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
-    let signed = |uid: &Value, issuer: &str| {
-        let claims = json!({
-            "iss": issuer,
-            "sub": "system:serviceaccount:default:robot",
-            "kubernetes.io/serviceaccount/namespace": "default",
-            "kubernetes.io/serviceaccount/secret.name": "robot-token",
-            "kubernetes.io/serviceaccount/service-account.name": "robot",
-            "kubernetes.io/serviceaccount/service-account.uid": uid,
-        });
-        let pem = server.token_key_pem().unwrap();
-        let der = rustls_pki_types::PrivateKeyDer::from_pem_slice(pem.as_bytes()).unwrap();
-        let key = jsonwebtoken::EncodingKey::from_ec_der(der.secret_der());
-        jsonwebtoken::encode(&jsonwebtoken::Header::new(jsonwebtoken::Algorithm::ES256), &claims, &key).unwrap()
-    };
-    let keep = async |token: &str| {
-        let secret = json!({
-            "metadata": {"name": "robot-token", "annotations": {"kubernetes.io/service-account.name": "robot"}},
-            "type": "kubernetes.io/service-account-token",
-            "stringData": {"token": token},
-        });
-        ask(&server, "POST", SECRETS, Some(secret)).await.expect(201);
-    };
-    let maps = "/api/v1/namespaces/default/configmaps";
-    let token = signed(&account["metadata"]["uid"], "kubernetes/serviceaccount");
-    ask_as(&server, &token, "GET", maps, None).await.expect(401);
-    keep(&token).await;
-    ask_as(&server, &token, "GET", maps, None).await.expect(200);
-    let who = review(&server, json!({"token": token})).await;
-    assert_eq!(who["user"]["username"], "system:serviceaccount:default:robot");
-    let elsewhere = review(&server, json!({"token": token, "audiences": ["vault"]})).await;
-    assert_eq!(elsewhere["authenticated"], Value::Null, "it is for this server only");
-    ask(&server, "DELETE", &format!("{SECRETS}/robot-token"), None).await.expect(200);
-    ask_as(&server, &token, "GET", maps, None).await.expect(401);
-
-    for wrong in [signed(&json!("another"), "kubernetes/serviceaccount"), signed(&account["metadata"]["uid"], "nobody")]
-    {
-        keep(&wrong).await;
-        ask_as(&server, &wrong, "GET", maps, None).await.expect(401);
-        ask(&server, "DELETE", &format!("{SECRETS}/robot-token"), None).await.expect(200);
-    }
 }
 
 #[tokio::test(start_paused = true)]

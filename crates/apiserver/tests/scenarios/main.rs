@@ -12,6 +12,7 @@ mod corpus;
 mod definitions;
 mod deletion;
 mod hostile;
+mod legacy_tokens;
 mod lists;
 mod logs;
 mod mutations;
