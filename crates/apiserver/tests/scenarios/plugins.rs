@@ -1,10 +1,11 @@
 //! Admission plug-ins that read other objects, or ask what the user may do.
 
+use base64::Engine as _;
 use serde_json::{Value, json};
 use steersman_apiserver::ApiServer;
 
 use crate::access::{ask_as, robot, strict};
-use crate::support::{ask, authority, server};
+use crate::support::{ask, authority, send, server};
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
@@ -111,4 +112,68 @@ async fn only_who_may_attest_for_a_signer_writes_its_trust_bundles() {
             .await
             .expect(200);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_who_may_sign_for_a_signer_writes_the_status_of_a_pods_request() {
+    const REQUESTS: &str = "/apis/certificates.k8s.io/v1/namespaces/default/podcertificaterequests";
+    let server = strict();
+    let role = |signers: &[&str]| {
+        json!({"metadata": {"name": "robot"}, "rules": [
+            {
+                "apiGroups": ["certificates.k8s.io"], "verbs": ["patch"],
+                "resources": ["podcertificaterequests", "podcertificaterequests/status"],
+            },
+            {
+                "apiGroups": ["certificates.k8s.io"], "verbs": ["sign"], "resources": ["signers"],
+                "resourceNames": signers,
+            },
+        ]})
+    };
+    let token = robot(&server, role(&["example.com/other"])).await;
+    let stub = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let stub = base64::engine::general_purpose::STANDARD.encode(stub.serialize_request(&key).unwrap().der());
+    let request = json!({"metadata": {"name": "r"}, "spec": {
+        "signerName": "example.com/a", "podName": "p", "podUID": "1", "serviceAccountName": "s",
+        "serviceAccountUID": "2", "nodeName": "n", "nodeUID": "3", "stubPKCS10Request": stub,
+    }});
+    ask(&server, "POST", REQUESTS, Some(request)).await.expect(201);
+    let condition = |kind: &str| {
+        let time = "2026-11-15T12:00:00Z";
+        Some(
+            json!({"status": {"conditions": [{"type": kind, "status": "True", "reason": "R", "lastTransitionTime": time}]}}),
+        )
+    };
+    let headers = [("authorization", format!("Bearer {token}"))];
+    let patch = async |body: Option<Value>| {
+        let headers = [("authorization", headers[0].1.as_str()), ("content-type", "application/merge-patch+json")];
+        let path = format!("{REQUESTS}/r/status");
+        let body = body.unwrap_or_default().to_string().into_bytes();
+        send(&server.requiring_authentication(), "PATCH", &path, &headers, body).await
+    };
+    let refused = patch(condition("Denied")).await.expect(422);
+    let why = "PodCertificateRequest.certificates.k8s.io \"r\" is invalid: spec.signerName: Forbidden: User \
+               \"system:serviceaccount:default:robot\" is not permitted to \"sign\" for signer \"example.com/a\"";
+    assert_eq!(refused["message"], why);
+    patch(Some(json!({"status": {}}))).await.expect(200);
+    // A certificate begins when it is issued.
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.not_before = rcgen::date_time_ymd(2026, 11, 15);
+    params.not_after = rcgen::date_time_ymd(2026, 11, 16);
+    let mut issued = condition("Issued").unwrap();
+    for (field, value) in [
+        ("certificateChain", params.self_signed(&key).unwrap().pem()),
+        ("notBefore", "2026-11-15T00:00:00Z".to_owned()),
+        ("notAfter", "2026-11-16T00:00:00Z".to_owned()),
+        ("beginRefreshAt", "2026-11-15T01:00:00Z".to_owned()),
+    ] {
+        issued["status"][field] = value.into();
+    }
+    ask(&server, "PUT", &format!("{ROLES}/robot"), Some(role(&["example.com/*"]))).await.expect(200);
+    let late = patch(Some(issued)).await.expect(422);
+    let why =
+        "Invalid value: \"2026-11-15T00:00:00Z\": must be set to within 5 minutes of kube-apiserver's current time";
+    assert_eq!(late["details"]["causes"][0]["message"], why);
+    patch(condition("Denied")).await.expect(200);
 }
