@@ -177,3 +177,44 @@ async fn only_who_may_sign_for_a_signer_writes_the_status_of_a_pods_request() {
     assert_eq!(late["details"]["causes"][0]["message"], why);
     patch(condition("Denied")).await.expect(200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_not_resized_beyond_its_node() {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let server = server();
+    for (name, system) in [("small", "linux"), ("glass", "windows")] {
+        let status = json!({"allocatable": {"cpu": "2", "memory": "4Gi"}});
+        let node = json!({"metadata": {"name": name, "labels": {"kubernetes.io/os": system}}, "status": status});
+        ask(&server, "POST", "/api/v1/nodes", Some(node)).await.expect(201);
+    }
+    let with = |name: &str, node: Option<&str>, cpu: &str, memory: &str| {
+        let resources = json!({"requests": {"cpu": cpu, "memory": memory}});
+        Some(json!({"metadata": {"name": name}, "spec": {
+            "nodeName": node, "containers": [{"name": "c", "image": "i", "resources": resources}],
+        }}))
+    };
+    let cpu = "cpu, requested: 2001, allocatable: 2000";
+    let memory = "memory, requested: 5368709120, allocatable: 4294967296";
+    let lacking = |what: &str| format!("node didn't have enough allocatable resources: {what}");
+    let system = "pod resize is only supported on linux nodes, node \"glass\" is \"windows\"".to_owned();
+    for (pod, node, asked, want, cause) in [
+        ("a", Some("small"), ("2001m", "5Gi"), lacking(&format!("{cpu}; {memory}")), Some("NodeCapacity")),
+        ("b", Some("small"), ("1", "5Gi"), lacking(memory), Some("NodeCapacity")),
+        ("c", Some("glass"), ("2", "1Gi"), system, Some("UnsupportedPlatform")),
+        ("d", Some("gone"), ("2", "1Gi"), "node \"gone\" not found".to_owned(), None),
+        ("e", Some("small"), ("2", "4Gi"), String::new(), None),
+        ("f", None, ("200", "4Ti"), String::new(), None),
+    ] {
+        ask(&server, "POST", PODS, with(pod, node, "1", "1Gi")).await.expect(201);
+        let path = format!("{PODS}/{pod}/resize");
+        ask(&server, "PUT", &path, with(pod, node, "1", "1Gi")).await.expect(200);
+        let got = ask(&server, "PUT", &path, with(pod, node, asked.0, asked.1)).await;
+        if want.is_empty() {
+            got.expect(200);
+            continue;
+        }
+        let got = got.expect(403);
+        assert_eq!(got["message"], format!("pods {pod:?} is forbidden: {want}"));
+        assert_eq!(got["details"]["causes"], cause.map_or(Value::Null, |cause| json!([{"reason": cause}])));
+    }
+}

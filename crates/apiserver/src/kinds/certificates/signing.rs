@@ -24,7 +24,7 @@ pub(crate) fn may_sign(registry: &Registry, call: &Call, new: &Value, old: Optio
             let asked = organizations(new).unwrap_or_default();
             if asked.iter().any(|group| group == MASTERS) {
                 let why = format!("use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed");
-                return Err(Refused(why));
+                return Err(Refused::because(why));
             }
             return Ok(());
         }
@@ -33,7 +33,7 @@ pub(crate) fn may_sign(registry: &Registry, call: &Call, new: &Value, old: Optio
     if is_allowed(registry, &call.user, verb, signer) {
         return Ok(());
     }
-    Err(Refused(format!("user not permitted to {requests} with signerName {signer:?}")))
+    Err(Refused::because(format!("user not permitted to {requests} with signerName {signer:?}")))
 }
 
 /// Refuses trust bundles of a signer from users that may not attest for it.
@@ -45,7 +45,7 @@ pub(crate) fn may_attest(registry: &Registry, call: &Call, new: &Value, old: Opt
     if is_allowed(registry, &call.user, "attest", signer) {
         return Ok(());
     }
-    Err(Refused(format!("user not permitted to attest for signerName {signer:?}")))
+    Err(Refused::because(format!("user not permitted to attest for signerName {signer:?}")))
 }
 
 /// Whether a write changes no more than owners and finalizers.

@@ -227,12 +227,12 @@ pub(in crate::kinds) fn may_grow(lookup: &dyn Lookup, new: &Value, old: &Value) 
         return Ok(());
     }
     if text(&old["status"]["phase"]) != "Bound" {
-        return Err(Refused("Only bound persistent volume claims can be expanded".to_owned()));
+        return Err(Refused::because("Only bound persistent volume claims can be expanded".to_owned()));
     }
     let name = class_of(new);
     let class = lookup.get("storage.k8s.io", "storageclasses", "", name).filter(|_| !name.is_empty());
     let is_allowed = class_of(old) == name && class.is_some_and(|class| flag(&class["allowVolumeExpansion"]));
-    if is_allowed { Ok(()) } else { Err(Refused(CLASS_REFUSES.to_owned())) }
+    if is_allowed { Ok(()) } else { Err(Refused::because(CLASS_REFUSES.to_owned())) }
 }
 
 /// Returns the storage class of a claim. The annotation is older than the field, and still wins.

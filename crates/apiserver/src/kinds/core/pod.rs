@@ -49,7 +49,13 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     })
     .admitted(Admission {
         mutate: admission::mutate,
-        validate: limits::check_pod,
+        validate: |registry, call, new, old| {
+            limits::check_pod(registry, call, new, old)?;
+            match old {
+                Some(old) if call.subresource == "resize" => resize::fits_node(registry, new, old),
+                _ => Ok(()),
+            }
+        },
         is_counted: admission::is_counted,
         ..Admission::NONE
     })

@@ -53,7 +53,7 @@ pub(in crate::kinds) fn only_default(lookup: &dyn Lookup, new: &Value, old: Opti
     if old.is_some() && name == text(&new["metadata"]["name"]) {
         return Ok(());
     }
-    Err(Refused(format!("PriorityClass {name} is already marked as default. Only one default can exist")))
+    Err(Refused::because(format!("PriorityClass {name} is already marked as default. Only one default can exist")))
 }
 
 /// Returns the class of pods that name none: of several, the one with the lowest value.

@@ -57,19 +57,19 @@ fn priority(lookup: &dyn Lookup, pod: &mut Value, old: Option<&Value>) -> Result
     } else {
         let class = lookup.get("scheduling.k8s.io", "priorityclasses", "", &name);
         let class = class.or_else(|| system_priority(&name).map(|value| json!({ "value": value })));
-        Some(class.ok_or_else(|| Refused(format!("no PriorityClass with name {name} was found")))?)
+        Some(class.ok_or_else(|| Refused::because(format!("no PriorityClass with name {name} was found")))?)
     };
     let value = class.as_ref().map_or(0, |class| number(&class["value"]));
     let policy = class.as_ref().map_or("", |class| text(&class["preemptionPolicy"]));
     let policy = if policy.is_empty() { "PreemptLowerPriority" } else { policy };
     if let Some(given) = spec["priority"].as_i64().filter(|given| *given != value) {
-        return Err(Refused(format!(
+        return Err(Refused::because(format!(
             "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller \
              computed {value} from the given PriorityClass name"
         )));
     }
     if let Some(given) = spec["preemptionPolicy"].as_str().filter(|given| *given != policy) {
-        return Err(Refused(format!(
+        return Err(Refused::because(format!(
             "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission \
              controller computed {policy} from the given PriorityClass name"
         )));
