@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use steersman_base::validation::dns1123_subdomain;
+use steersman_base::validation::{Problems, dns1123_subdomain};
 use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
 use x509_cert::ext::pkix::BasicConstraints;
@@ -28,7 +28,10 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
 
 fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
     let signer = text(&new["spec"]["signerName"]);
-    name(text(&new["metadata"]["name"]), signer, &Path::new("metadata").child("name"), errors);
+    let name = text(&new["metadata"]["name"]);
+    if !name.is_empty() {
+        problems(name, name_problems(name, signer), &Path::new("metadata").child("name"), errors);
+    }
     let at = Path::new("spec").child("signerName");
     if !signer.is_empty() {
         signer_name(signer, &at, errors);
@@ -42,21 +45,17 @@ fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
     }
 }
 
-/// The bundle of a signer has the signer's name in its own: `example.com:mine:rest` for `example.com/mine`.
-fn name(name: &str, signer: &str, path: &Path, errors: &mut Errors) {
+/// Returns what is wrong with the name of a bundle. That of a signer has the signer's name in its own:
+/// `example.com:mine:rest` for `example.com/mine`.
+pub(crate) fn name_problems(name: &str, signer: &str) -> Problems {
     let prefix = format!("{}:", signer.replace('/', ":"));
     match name.strip_prefix(&prefix) {
-        _ if name.is_empty() => {}
         _ if signer.is_empty() && name.contains(':') => {
-            let detail = "ClusterTrustBundle without signer name must not have \":\" in its name";
-            errors.push(FieldError::invalid(path, name, detail));
+            vec!["ClusterTrustBundle without signer name must not have \":\" in its name".to_owned()]
         }
-        _ if signer.is_empty() => problems(name, dns1123_subdomain(name), path, errors),
-        Some(rest) => problems(name, dns1123_subdomain(rest), path, errors),
-        None => {
-            let detail = format!("ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}");
-            errors.push(FieldError::invalid(path, name, detail));
-        }
+        _ if signer.is_empty() => dns1123_subdomain(name),
+        Some(rest) => dns1123_subdomain(rest),
+        None => vec![format!("ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}")],
     }
 }
 

@@ -13,7 +13,7 @@ fn refused(object: &Value, want: &[&str]) {
     assert_eq!(errors, want, "{object}");
 }
 
-fn pod(spec: Value) -> Value {
+fn pod(spec: &Value) -> Value {
     let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec});
     if pod["spec"]["containers"].is_null() {
         pod["spec"]["containers"] = json!([{"name": "c", "image": "i"}]);
@@ -27,7 +27,7 @@ fn the_end_of_a_container_may_restart_it_or_all_of_its_pod() {
         |action: &str, operator: &str| json!([{"action": action, "exitCodes": {"operator": operator, "values": [42]}}]);
     let with = |list: &str, policy: Value, rules: Value| {
         let container = json!({"name": "d", "image": "i", "restartPolicy": policy, "restartPolicyRules": rules});
-        let mut pod = pod(json!({}));
+        let mut pod = pod(&json!({}));
         pod["spec"][list] = json!([container]);
         pod
     };
@@ -297,4 +297,89 @@ fn the_status_of_a_pods_request_is_written_once_and_fits_its_certificate() {
     changed["beginRefreshAt"] = "2026-11-15T13:00:00Z".into();
     let done = "status: Invalid value: immutable after PodCertificateRequest is issued, denied, or failed";
     assert_eq!(errors(&changed, &good), [done]);
+}
+
+/// Checks a pod with these sources of a projected volume; paths of errors are those below the volume.
+#[track_caller]
+fn projection_refused(sources: &Value, want: &[&str]) {
+    let pod = pod(&json!({"volumes": [{"name": "v", "projected": {"sources": sources}}]}));
+    let at = |error: &crate::field::FieldError| error.to_string().replace("spec.volumes[0].projected", "");
+    let errors: Vec<String> = judged(pod.clone()).0.iter().map(at).collect();
+    assert_eq!(errors, want, "{pod}");
+}
+
+#[test]
+fn a_projected_trust_bundle_is_one_by_name_or_those_of_a_signer() {
+    let source = |source: Value| json!([{"clusterTrustBundle": source}]);
+    let at = ".sources[0].clusterTrustBundle";
+    let labels = json!({"matchLabels": {"a": "b"}});
+    projection_refused(&source(json!({"name": "b", "path": "p"})), &[]);
+    projection_refused(&source(json!({"name": "example.com:mine:b", "path": "p"})), &[]);
+    projection_refused(&source(json!({"signerName": "example.com/mine", "labelSelector": labels, "path": "p"})), &[]);
+    let neither = format!("{at}: Required value: either name or signerName must be specified");
+    projection_refused(&source(json!({"path": "p"})), &[&neither]);
+    let both = format!(
+        "{at}: Invalid value: {{\"Name\":\"b\",\"SignerName\":\"example.com/a\",\"LabelSelector\":null,\"Optional\":null,\
+         \"Path\":\"p\",\"User\":null}}: only one of name and signerName may be used"
+    );
+    projection_refused(&source(json!({"name": "b", "signerName": "example.com/a", "path": "p"})), &[&both]);
+    let selector = format!(
+        "{at}.labelSelector: Invalid value: {{\"matchLabels\":{{\"a\":\"b\"}}}}: labelSelector must be unset if name is specified"
+    );
+    let path = format!("{at}.path: Required value");
+    projection_refused(&source(json!({"name": "b", "labelSelector": labels})), &[&selector, &path]);
+    let signer = format!(
+        "{at}.signerName: Invalid value: \"plain\": must be a fully qualified domain and path of the form \
+         'example.com/signer-name'"
+    );
+    let reserved = format!("{at}.path: Invalid value: \"../p\": must not contain '..'");
+    projection_refused(&source(json!({"signerName": "plain", "path": "../p"})), &[&signer, &reserved]);
+    let two = json!([
+        {"clusterTrustBundle": {"name": "a", "path": "p"}},
+        {"clusterTrustBundle": {"name": "b", "path": "p"}, "downwardAPI": {}},
+    ]);
+    let conflict = ": Invalid value: \"p\": conflicting duplicate paths";
+    let types = ".sources[1]: Forbidden: may not specify more than 1 volume type per source";
+    projection_refused(&two, &[conflict, types]);
+}
+
+#[test]
+fn a_projected_certificate_has_a_key_of_a_known_type_and_a_file() {
+    let with = |change: Value| {
+        let mut source = json!({"signerName": "example.com/a", "keyType": "ED25519", "credentialBundlePath": "p"});
+        for (field, value) in change.as_object().expect("fields") {
+            source[field] = value.clone();
+        }
+        json!([{"podCertificate": source}])
+    };
+    let at = ".sources[0].podCertificate";
+    projection_refused(&with(json!({"maxExpirationSeconds": 3600, "userAnnotations": {"a.b/c": "d"}})), &[]);
+    projection_refused(&with(json!({"credentialBundlePath": "", "keyPath": "k", "certificateChainPath": "c"})), &[]);
+    for (change, want) in [
+        (
+            json!({"keyType": "DSA"}),
+            ".keyType: Unsupported value: \"DSA\": supported values: \"RSA3072\", \"RSA4096\", \"ECDSAP256\", \"ECDSAP384\", \
+             \"ECDSAP521\", \"ED25519\"",
+        ),
+        (
+            json!({"maxExpirationSeconds": 3599}),
+            ".maxExpirationSeconds: Invalid value: 3599: if provided, maxExpirationSeconds must be >= 3600",
+        ),
+        (
+            json!({"signerName": "kubernetes.io/a", "maxExpirationSeconds": 86_401}),
+            ".maxExpirationSeconds: Invalid value: 86401: if provided, maxExpirationSeconds must be <= 86400",
+        ),
+        (
+            json!({"userAnnotations": {"a": "b"}}),
+            ".userAnnotations: Invalid value: \"a\": must be a domain-prefixed key (such as \"acme.io/foo\")",
+        ),
+        (
+            json!({"credentialBundlePath": ""}),
+            ": Required value: specify at least one of credentialBundlePath, keyPath, and certificateChainPath",
+        ),
+        (json!({"keyPath": "/k"}), ".keyPath: Invalid value: \"/k\": must be a relative path"),
+    ] {
+        projection_refused(&with(change), &[&format!("{at}{want}")]);
+    }
+    projection_refused(&with(json!({"keyPath": "p"})), &[": Invalid value: \"p\": conflicting duplicate paths"]);
 }

@@ -1,5 +1,7 @@
 //! Volumes of a pod: `ValidateVolumes` of `pkg/apis/core/validation/validation.go`.
 
+mod projected;
+
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
@@ -256,9 +258,17 @@ fn projected(source: &Value, path: &Path, errors: &mut Errors) {
             count += 1;
             token(&source["serviceAccountToken"], path, &at.child("serviceAccountToken"), errors);
         }
-        count += ["clusterTrustBundle", "podCertificate"].iter().filter(|kind| is_set(&source[**kind])).count();
+        if is_set(&source["clusterTrustBundle"]) {
+            count += 1;
+            let at = at.child("clusterTrustBundle");
+            projected::trust_bundle(&source["clusterTrustBundle"], &mut paths, path, &at, errors);
+        }
+        if is_set(&source["podCertificate"]) {
+            count += 1;
+            projected::certificate(&source["podCertificate"], &mut paths, path, &at.child("podCertificate"), errors);
+        }
         if count > 1 {
-            errors.push(FieldError::forbidden(&at, "may not specify more than 1 volume type"));
+            errors.push(FieldError::forbidden(&at, "may not specify more than 1 volume type per source"));
         }
     }
 }
