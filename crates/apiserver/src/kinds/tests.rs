@@ -2,6 +2,7 @@
 
 mod admission;
 mod fields;
+mod volumes;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

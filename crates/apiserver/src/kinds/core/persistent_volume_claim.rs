@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 use steersman_base::Quantity;
-use steersman_base::validation::dns1123_subdomain;
+use steersman_base::validation::{dns1123_subdomain, qualified_name};
 
 use super::persistent_volume::access_modes;
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::core::pod::defaults::milli;
-use crate::kinds::core::pod::resources::amount_of;
+use crate::kinds::core::pod::resources::{amount_of, is_native};
 use crate::kinds::shared::check::{self, one_of_if_set, problems, required};
 use crate::kinds::shared::classes::default_class;
 use crate::kinds::shared::go;
@@ -46,7 +46,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     })
     .status_validated(|new, old, errors| {
         validate_meta_update(new, old, errors);
-        capacity(&new["status"]["capacity"], &Path::new("status").child("capacity"), errors);
+        status(&new["status"], &Path::new("status"), errors);
     })
     .admitted(Admission {
         mutate: |lookup, new, old| {
@@ -240,13 +240,51 @@ fn class_of(claim: &Value) -> &str {
     claim["metadata"]["annotations"][BETA_CLASS].as_str().unwrap_or_else(|| text(&claim["spec"]["storageClassName"]))
 }
 
-fn capacity(amounts: &Value, path: &Path, errors: &mut Errors) {
-    for (name, amount) in entries(amounts) {
-        if let Some(quantity) = check::quantity(amount).filter(|quantity| quantity.value() < 0) {
-            let detail = "must be a valid resource quantity";
-            errors.push(FieldError::invalid(&path.key(name), quantity.value(), detail));
+fn status(status: &Value, path: &Path, errors: &mut Errors) {
+    const RESIZES: &[&str] = &[
+        "ControllerResizeInProgress",
+        "ControllerResizeInfeasible",
+        "NodeResizeInProgress",
+        "NodeResizeInfeasible",
+        "NodeResizePending",
+    ];
+    for (name, amount) in entries(&status["capacity"]) {
+        basic_amount(amount, &path.child("capacity").key(name), errors);
+    }
+    let at = path.child("allocatedResourceStatuses");
+    for (name, state) in entries(&status["allocatedResourceStatuses"]) {
+        resource_name(name, &at, errors);
+        if !RESIZES.contains(&text(state)) {
+            // It is the key that upstream shows.
+            errors.push(FieldError::not_supported(&at, name, RESIZES));
         }
     }
+    let at = path.child("allocatedResources");
+    for (name, amount) in entries(&status["allocatedResources"]) {
+        if resource_name(name, &at, errors) && basic_amount(amount, &at.key(name), errors) {
+            amount_of("storage", amount, &at.key(name), errors);
+        }
+    }
+}
+
+fn basic_amount(amount: &Value, path: &Path, errors: &mut Errors) -> bool {
+    let negative = check::quantity(amount).filter(|quantity| quantity.value() < 0);
+    if let Some(quantity) = negative {
+        errors.push(FieldError::invalid(path, quantity.value(), "must be a valid resource quantity"));
+    }
+    negative.is_none()
+}
+
+/// Checks the name of a resource of a claim: `storage`, or one with a domain.
+fn resource_name(name: &str, path: &Path, errors: &mut Errors) -> bool {
+    let wrong = qualified_name(name);
+    if wrong.is_empty() && is_native(name) && name != "storage" {
+        errors.push(FieldError::not_supported(path, name, &["storage"]));
+        return false;
+    }
+    let is_good = wrong.is_empty();
+    problems(name, wrong, path, errors);
+    is_good
 }
 
 /// Sets the default storage class: the plug-in DefaultStorageClass.

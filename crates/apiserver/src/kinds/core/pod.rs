@@ -20,7 +20,7 @@ mod security;
 mod table;
 mod update;
 pub(crate) mod validation;
-mod volumes;
+pub(crate) mod volumes;
 pub(crate) mod warnings;
 
 use serde_json::{Value, json};

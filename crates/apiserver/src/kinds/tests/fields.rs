@@ -8,7 +8,7 @@ use super::judged;
 
 /// Checks that an object is refused for these reasons, in this order.
 #[track_caller]
-fn refused(object: &Value, want: &[&str]) {
+pub(super) fn refused(object: &Value, want: &[&str]) {
     let errors: Vec<String> = judged(object.clone()).0.iter().map(ToString::to_string).collect();
     assert_eq!(errors, want, "{object}");
 }

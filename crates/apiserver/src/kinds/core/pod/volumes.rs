@@ -175,7 +175,8 @@ fn empty_dir(source: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
-fn host_path(source: &Value, path: &Path, errors: &mut Errors) {
+/// Checks the source of a volume that is a path of its node.
+pub(crate) fn host_path(source: &Value, path: &Path, errors: &mut Errors) {
     const TYPES: &[&str] =
         &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
     if required(&source["path"], &path.child("path"), errors) {
