@@ -9,6 +9,7 @@ mod deletion;
 mod env;
 mod ephemeral_containers;
 mod eviction;
+pub(crate) mod gated;
 mod handlers;
 mod log;
 mod prepare;
