@@ -6,17 +6,18 @@
 //! 2. Secrets are compared in constant time and come from the operating system's random numbers.
 //! 3. Keys are made when the first token is signed or checked, not before.
 //! 4. A token that is bound to a pod, a secret or a node expires with it.
-//! 5. A user who may impersonate others is authorized as those: `kubectl --as`.
+//! 5. The use of a token in a secret is noted there, once a day.
+//! 6. A user who may impersonate others is authorized as those: `kubectl --as`.
 
 mod certificate;
 pub(crate) mod impersonate;
+mod legacy;
 pub(crate) mod rbac;
 mod token;
 
 use std::sync::OnceLock;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use steersman_base::{Clock, ObjectKey, Time};
 
@@ -43,6 +44,13 @@ pub struct User {
     pub groups: Vec<String>,
     /// `extra`
     pub extra: Vec<(String, Vec<String>)>,
+}
+
+/// The user of a request, and what is to be said about the credentials.
+#[derive(Clone, Debug)]
+pub(crate) struct Authenticated {
+    pub(crate) user: User,
+    pub(crate) warning: Option<&'static str>,
 }
 
 /// The credentials of a request.
@@ -92,23 +100,24 @@ impl Auth {
     }
 
     /// Returns the user of a request; none if it is not authenticated.
-    pub(crate) fn authenticate(&self, registry: &Registry, credentials: Credentials<'_>) -> Option<User> {
-        let by_certificate = credentials.certificate.and_then(certificate::user);
+    pub(crate) fn authenticate(&self, registry: &Registry, credentials: Credentials<'_>) -> Option<Authenticated> {
+        let by_certificate = credentials.certificate.and_then(certificate::user).map(Authenticated::from);
         by_certificate.or_else(|| self.by_token(registry, credentials.bearer?, ISSUER))
     }
 
     /// Returns the user of a token, for this audience.
-    pub(crate) fn by_token(&self, registry: &Registry, token: &str, audience: &str) -> Option<User> {
+    pub(crate) fn by_token(&self, registry: &Registry, token: &str, audience: &str) -> Option<Authenticated> {
         if self.admin_token.get().is_some_and(|held| is_same_secret(held.as_bytes(), token.as_bytes())) {
-            return Some(User::admin());
+            return Some(User::admin().into());
         }
         let keys = self.keys()?;
-        if let Some(claims) = keys.verify(token, audience, self.clock.now()) {
-            return service_account(registry, &claims, self.clock.now());
+        let now = self.clock.now();
+        if let Some(claims) = keys.verify(token, audience, now) {
+            return service_account(registry, &claims, now).map(Authenticated::from);
         }
         // Tokens in secrets have no audience: they are for this server.
         let claims = keys.verify_legacy(token).filter(|_| audience == ISSUER)?;
-        of_secret(registry, token, &claims)
+        legacy::user(registry, token, &claims, now)
     }
 
     pub(crate) fn keys(&self) -> Option<&Keys> {
@@ -175,20 +184,6 @@ fn is_past(object: &Value, now: Time) -> bool {
     ends.is_some_and(|ends| ends < now.plus_seconds(-LEEWAY_SECONDS))
 }
 
-/// Returns the service account of a token in a secret, as long as the secret contains it.
-fn of_secret(registry: &Registry, token: &str, claims: &Value) -> Option<User> {
-    let claim = |name: &str| claims[format!("kubernetes.io/serviceaccount/{name}")].as_str();
-    let namespace = claim("namespace")?;
-    let account = claim("service-account.name")?;
-    let uid = claim("service-account.uid")?;
-    let stored = |plural: &str, name: &str| registry.stored("", "v1", plural, &ObjectKey::new(namespace, name));
-    let secret = stored("secrets", claim("secret.name")?)?;
-    let kept = STANDARD.decode(secret["data"]["token"].as_str()?).ok()?;
-    let is_alive = secret["metadata"]["deletionTimestamp"].is_null() && is_same_secret(&kept, token.as_bytes());
-    let is_its = stored("serviceaccounts", account)?["metadata"]["uid"] == uid;
-    (is_alive && is_its).then(|| User::service_account(namespace, account, uid))
-}
-
 /// Compares in constant time.
 fn is_same_secret(held: &[u8], given: &[u8]) -> bool {
     let differences = held.iter().zip(given).fold(0, |all, (left, right)| all | (left ^ right));
@@ -201,6 +196,14 @@ pub(crate) fn random_text(bytes: usize) -> Result<String, NoRandom> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     provider.secure_random.fill(&mut random).map_err(|_| NoRandom)?;
     Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random))
+}
+
+// === impl Authenticated ===
+
+impl From<User> for Authenticated {
+    fn from(user: User) -> Self {
+        Self { user, warning: None }
+    }
 }
 
 // === impl User ===

@@ -106,6 +106,12 @@ impl FieldError {
         Self::with(FieldErrorKind::Invalid, path, Some(value.into()), detail)
     }
 
+    /// A value that is malformed, and is not shown.
+    #[must_use]
+    pub fn invalid_unshown(path: &Path, detail: impl Into<String>) -> Self {
+        Self::with(FieldErrorKind::Invalid, path, None, detail)
+    }
+
     /// A value that must be there and is not.
     #[must_use]
     pub fn required(path: &Path, detail: impl Into<String>) -> Self {

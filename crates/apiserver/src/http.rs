@@ -1,7 +1,8 @@
 //! The server as a [`tower::Service`]: requests in, responses out, in process or behind a listener.
 //!
 //! 1. Every request except health checks is authenticated, or it is 401.
-//! 2. A body of more than [`BODY_BYTES_MAX`] is refused unread; a malformed one is refused in upstream's words.
+//! 2. A body of more than [`BODY_BYTES_MAX`] is refused unread; a malformed one is refused in upstream's words. The body of a
+//!    watch or a followed log, which may last for ever, is not read at all.
 //! 3. A handler that panics gives a 500; it has written nothing, because the write is the last step.
 //! 4. Requests are bounded in number, time and threads: see [`limits`].
 
@@ -35,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::impersonate::impersonate;
 use crate::auth::rbac::Attributes;
-use crate::auth::{Credentials, User};
+use crate::auth::{Authenticated, Credentials, User};
 use crate::openapi::Name;
 use crate::registry::admission::webhook::Session;
 use crate::registry::query::Query;
@@ -117,6 +118,20 @@ fn without_body(response: Response<Body>) -> Response<Body> {
     response
 }
 
+/// Returns a body that is wanted, or nothing.
+async fn read<B>(body: Option<B>) -> Result<Bytes, Status>
+where
+    B: http_body::Body + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let Some(body) = body else { return Ok(Bytes::new()) };
+    match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Status::too_large(BODY_BYTES_MAX)),
+        Err(error) => Err(Status::bad_request(format!("error reading the body: {error}"))),
+    }
+}
+
 impl ApiServer {
     async fn answer<B>(&self, parts: &Arc<Parts>, body: B) -> Response<Body>
     where
@@ -129,9 +144,21 @@ impl ApiServer {
         if let Some(answer) = health::answer(parts.uri.path(), &query) {
             return responder.text(answer.0, &answer.1);
         }
-        let Some(user) = self.authenticate(parts) else {
+        let Some(Authenticated { user, warning }) = self.authenticate(parts) else {
             return responder.status(&Status::unauthorized());
         };
+        let mut response = self.answer_to(parts, query, user, body).await;
+        respond::warn(&mut response, warning);
+        response
+    }
+
+    /// Answers an authenticated user.
+    async fn answer_to<B>(&self, parts: &Arc<Parts>, query: Query, user: User, body: B) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let responder = Responder::new(parts);
         let user = match impersonate(&self.registry, user, &parts.headers) {
             Ok(user) => user,
             Err(status) => return responder.status(&status),
@@ -144,6 +171,7 @@ impl ApiServer {
             },
             _ => None,
         };
+        let body = (class != Class::LongRunning).then_some(body);
         let work = self.work(parts, query, user, body, place);
         if class == Class::LongRunning {
             return known(work.await);
@@ -154,13 +182,13 @@ impl ApiServer {
         })
     }
 
-    /// Reads the body and handles the request.
+    /// Reads the body, if it is wanted, and handles the request.
     async fn work<B>(
         &self,
         parts: &Arc<Parts>,
         query: Query,
         user: User,
-        body: B,
+        body: Option<B>,
         place: Option<OwnedSemaphorePermit>,
     ) -> Response<Body>
     where
@@ -168,12 +196,9 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let responder = Responder::new(parts);
-        let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
-            Ok(collected) => collected.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => {
-                return responder.status(&Status::too_large(BODY_BYTES_MAX));
-            }
-            Err(error) => return responder.status(&Status::bad_request(format!("error reading the body: {error}"))),
+        let body = match read(body).await {
+            Ok(body) => body,
+            Err(status) => return responder.status(&status),
         };
         // Calls end when this future does: when the client has disconnected, or the time is over.
         let ended = CancellationToken::new();
@@ -226,7 +251,7 @@ impl ApiServer {
         }
     }
 
-    fn authenticate(&self, parts: &Parts) -> Option<User> {
+    fn authenticate(&self, parts: &Parts) -> Option<Authenticated> {
         let header = parts.headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
         // Any other scheme is anonymous: it must not fall through to the administrator.
         let bearer = header.map(|header| match header.split_once(' ') {
@@ -236,7 +261,7 @@ impl ApiServer {
         let certificate = parts.extensions.get::<PeerCertificate>().map(|certificate| &*certificate.0);
         if bearer.is_none() && certificate.is_none() {
             return match &self.sender {
-                Sender::Local(user) => Some(User::clone(user)),
+                Sender::Local(user) => Some(User::clone(user).into()),
                 Sender::Remote => None,
             };
         }

@@ -420,7 +420,7 @@ fn partial(object: &Value) -> Value {
 
 /// Adds one header per warning, as in RFC 7234, bounded as upstream's `filters/warning.go` does: if all are too long
 /// together, each is truncated, and the rest is left out.
-fn warn<'a>(response: &mut Response<Body>, warnings: impl IntoIterator<Item = &'a str>) {
+pub(super) fn warn<'a>(response: &mut Response<Body>, warnings: impl IntoIterator<Item = &'a str>) {
     let mut seen = HashSet::new();
     let warnings: Vec<&str> =
         warnings.into_iter().filter(|text| !text.is_empty() && seen.insert(*text)).take(WARNINGS_MAX).collect();

@@ -48,6 +48,8 @@ pub(crate) struct Rules {
     pub(crate) validate_composed: fn(new: &Value, errors: &mut Errors),
     /// The rules of a write of the status.
     pub(crate) status: PartRules,
+    /// Checks a valid status by what only the server knows: who writes it, and the time.
+    pub(crate) judge_status: fn(&Registry, &Call, new: &Value, old: &Value, errors: &mut Errors),
     /// The fields that a write of the object leaves as they are, if the status is written through its subresource.
     pub(crate) resets: &'static [&'static str],
     /// The admission plug-ins of the kind.
@@ -148,6 +150,7 @@ impl Rules {
             warn: |_, _, _| (),
             validate_composed: |_, _| (),
             status: PartRules::DEFAULT,
+            judge_status: |_, _, _, _, _| (),
             resets: &["status"],
             admission: Admission::NONE,
             strategy: Strategy::DEFAULT,
@@ -213,6 +216,12 @@ impl Rules {
     /// Sets the validation of a written status; it includes the metadata.
     pub(crate) const fn status_validated(mut self, validate: fn(&Value, &Value, &mut Errors)) -> Self {
         self.status.validate = validate;
+        self
+    }
+
+    /// Sets the checks of a valid status by what only the server knows.
+    pub(crate) const fn status_judged(mut self, judge: fn(&Registry, &Call, &Value, &Value, &mut Errors)) -> Self {
+        self.judge_status = judge;
         self
     }
 

@@ -2,7 +2,7 @@
 
 mod priority_class;
 
-pub(crate) use priority_class::SYSTEM_CLASSES;
+pub(crate) use priority_class::{SYSTEM_CLASSES, global_default};
 
 use crate::kinds::Kinds;
 

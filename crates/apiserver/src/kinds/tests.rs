@@ -1,6 +1,8 @@
 //! Every kind against what kube-apiserver answered to the same requests (`tests/data/answers.jsonl`).
 
 mod admission;
+mod fields;
+mod volumes;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

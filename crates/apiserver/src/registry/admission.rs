@@ -5,8 +5,8 @@
 //!
 //! Follows the plug-ins of `plugin/pkg/admission` that an embedded server needs: NamespaceLifecycle and ResourceQuota here, and Priority,
 //! DefaultTolerationSeconds, LimitRanger, TaintNodesByCondition, DefaultStorageClass, StorageObjectInUseProtection,
-//! DefaultIngressClass and CertificateApproval, -Signing and -SubjectRestriction in the files of their kinds. [`policy`]
-//! evaluates the admission policies, [`webhook`] asks the webhooks that are configured.
+//! DefaultIngressClass, PersistentVolumeClaimResize, PodResizeValidator, ClusterTrustBundleAttest, and CertificateApproval,
+//! -Signing and -SubjectRestriction in the files of their kinds. [`policy`] evaluates the admission policies, [`webhook`] asks the webhooks that are configured.
 
 mod attributes;
 mod conditions;
@@ -22,7 +22,7 @@ use steersman_base::ObjectKey;
 use super::list::list_all;
 use super::object_meta::meta_text;
 use super::{Call, Registry};
-use crate::status::Status;
+use crate::status::{Cause, Status};
 
 pub(crate) use attributes::Attributes;
 pub(super) use namespace_lifecycle::check_namespace;
@@ -56,8 +56,12 @@ pub(crate) trait Lookup {
 
 /// Why a plug-in refuses a request: 403 `Forbidden`, with this as the end of the message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Refused(pub(crate) String);
+#[error("{why}")]
+pub(crate) struct Refused {
+    why: String,
+    /// The cause that the details name, for machines.
+    cause: Option<&'static str>,
+}
 
 /// Runs the mutating plug-ins.
 pub(super) fn mutate(registry: &Registry, call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
@@ -77,7 +81,26 @@ pub(super) fn delete(call: &Call) -> Result<(), Status> {
 }
 
 fn forbidden(call: &Call, name: &str, refused: &Refused) -> Status {
-    Status::forbidden(call.row.target(), name, &refused.0)
+    let mut status = Status::forbidden(call.row.target(), name, &refused.why);
+    if let (Some(details), Some(reason)) = (&mut status.details, refused.cause) {
+        details.causes.push(Cause { reason, message: String::new(), field: String::new() });
+    }
+    status
+}
+
+// === impl Refused ===
+
+impl Refused {
+    /// A refusal with this as the end of the message.
+    pub(crate) fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), cause: None }
+    }
+
+    /// Names the cause, too.
+    pub(crate) fn caused_by(mut self, cause: &'static str) -> Self {
+        self.cause = Some(cause);
+        self
+    }
 }
 
 // === impl Admission ===

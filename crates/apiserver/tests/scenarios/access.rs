@@ -1,19 +1,18 @@
 //! Who is who, and who may what: tokens, reviews, roles.
 
-use rustls_pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 use steersman_apiserver::{ApiServer, Authorization, Options};
 use steersman_base::Clock;
 
 use crate::support::{Got, ask, config_map, send, server};
 
-const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
-const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+pub(crate) const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 /// A server on which roles count.
-fn strict() -> ApiServer {
+pub(crate) fn strict() -> ApiServer {
     let clock = Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
     ApiServer::new(Options { clock, authorization: Authorization::Rbac, ..Options::default() })
 }
@@ -26,14 +25,28 @@ async fn token(server: &ApiServer, account: &str, spec: Value) -> String {
 }
 
 /// Asks something as the owner of a token.
-async fn ask_as(server: &ApiServer, token: &str, method: &str, path: &str, body: Option<Value>) -> Got {
+pub(crate) async fn ask_as(server: &ApiServer, token: &str, method: &str, path: &str, body: Option<Value>) -> Got {
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let body = body.map(|body| body.to_string()).unwrap_or_default();
     send(&server.requiring_authentication(), method, path, &headers, body.into_bytes()).await
 }
 
-async fn review(server: &ApiServer, spec: Value) -> Value {
+/// Creates an account with this role, and returns its token.
+pub(crate) async fn robot(server: &ApiServer, role: Value) -> String {
+    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+    ask(server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
+    let binding = json!({
+        "metadata": {"name": "robot"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role["metadata"]["name"]},
+        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+    });
+    ask(server, "POST", &format!("{RBAC}/clusterroles"), Some(role)).await.expect(201);
+    ask(server, "POST", &format!("{RBAC}/clusterrolebindings"), Some(binding)).await.expect(201);
+    token(server, "robot", json!({})).await
+}
+
+pub(crate) async fn review(server: &ApiServer, spec: Value) -> Value {
     ask(server, "POST", REVIEWS, Some(json!({"spec": spec}))).await.expect(201)["status"].clone()
 }
 
@@ -56,52 +69,6 @@ async fn a_token_is_its_service_account_until_it_ends_or_the_account_goes() {
     assert_eq!(review(&server, json!({"token": token})).await["error"], "invalid bearer token");
     ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
     ask_as(&server, &token, "POST", own, Some(json!({}))).await.expect(401);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_token_in_a_secret_counts_while_it_is_there() {
-    let server = server();
-    let account = ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
-    let signed = |uid: &Value, issuer: &str| {
-        let claims = json!({
-            "iss": issuer,
-            "sub": "system:serviceaccount:default:robot",
-            "kubernetes.io/serviceaccount/namespace": "default",
-            "kubernetes.io/serviceaccount/secret.name": "robot-token",
-            "kubernetes.io/serviceaccount/service-account.name": "robot",
-            "kubernetes.io/serviceaccount/service-account.uid": uid,
-        });
-        let pem = server.token_key_pem().unwrap();
-        let der = rustls_pki_types::PrivateKeyDer::from_pem_slice(pem.as_bytes()).unwrap();
-        let key = jsonwebtoken::EncodingKey::from_ec_der(der.secret_der());
-        jsonwebtoken::encode(&jsonwebtoken::Header::new(jsonwebtoken::Algorithm::ES256), &claims, &key).unwrap()
-    };
-    let keep = async |token: &str| {
-        let secret = json!({
-            "metadata": {"name": "robot-token", "annotations": {"kubernetes.io/service-account.name": "robot"}},
-            "type": "kubernetes.io/service-account-token",
-            "stringData": {"token": token},
-        });
-        ask(&server, "POST", SECRETS, Some(secret)).await.expect(201);
-    };
-    let maps = "/api/v1/namespaces/default/configmaps";
-    let token = signed(&account["metadata"]["uid"], "kubernetes/serviceaccount");
-    ask_as(&server, &token, "GET", maps, None).await.expect(401);
-    keep(&token).await;
-    ask_as(&server, &token, "GET", maps, None).await.expect(200);
-    let who = review(&server, json!({"token": token})).await;
-    assert_eq!(who["user"]["username"], "system:serviceaccount:default:robot");
-    let elsewhere = review(&server, json!({"token": token, "audiences": ["vault"]})).await;
-    assert_eq!(elsewhere["authenticated"], Value::Null, "it is for this server only");
-    ask(&server, "DELETE", &format!("{SECRETS}/robot-token"), None).await.expect(200);
-    ask_as(&server, &token, "GET", maps, None).await.expect(401);
-
-    for wrong in [signed(&json!("another"), "kubernetes/serviceaccount"), signed(&account["metadata"]["uid"], "nobody")]
-    {
-        keep(&wrong).await;
-        ask_as(&server, &wrong, "GET", maps, None).await.expect(401);
-        ask(&server, "DELETE", &format!("{SECRETS}/robot-token"), None).await.expect(200);
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -168,6 +168,27 @@ async fn a_body_that_does_not_end_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_body_of_a_request_without_a_time_limit_is_not_read() {
+    let server = server();
+    let bearer = format!("Bearer {}", server.admin_token().unwrap());
+    let strangers = server.requiring_authentication();
+    let began = tokio::time::Instant::now();
+    let logs = "/api/v1/namespaces/default/pods/none/log?follow=true";
+    let watch = format!("{CONFIG_MAPS}?watch=true");
+    let named = format!("{CONFIG_MAPS}?watch=1&fieldSelector=metadata.name%3Da");
+    let old = "/api/v1/watch/namespaces/default/configmaps".to_owned();
+    for (path, code) in [(watch, 200), (named, 200), (old, 200), (logs.to_owned(), 404)] {
+        let request = http::Request::get(&path).header("authorization", &bearer).body(endless()).unwrap();
+        assert_eq!(strangers.clone().oneshot(request).await.unwrap().status(), code, "{path}");
+    }
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    // What ends has a time limit, and a place among the reads.
+    let request = http::Request::get(CONFIG_MAPS).header("authorization", &bearer).body(endless()).unwrap();
+    assert_eq!(strangers.oneshot(request).await.unwrap().status(), 504);
+    assert_eq!(began.elapsed(), Duration::from_secs(60));
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_request_too_many_hears_429_and_others_do_not_count() {
     let server = limited(RequestLimits { reads_max: 2, writes_max: 1, ..RequestLimits::default() }, HeavyWork::Inline);
     let bearer = format!("Bearer {}", server.admin_token().unwrap());

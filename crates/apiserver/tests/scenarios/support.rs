@@ -76,3 +76,10 @@ pub(crate) fn pod(name: &str) -> Value {
         "spec": {"containers": [{"name": "c", "image": "nginx"}]},
     })
 }
+
+/// The certificate of an authority, as PEM.
+pub(crate) fn authority() -> String {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap().pem()
+}

@@ -291,8 +291,9 @@ async fn an_autoscaler_scales_a_replication_controller_and_nothing_else_of_the_c
 async fn a_trust_bundle_has_the_name_of_its_signer_in_its_own() {
     let server = server();
     let path = "/apis/certificates.k8s.io/v1/clustertrustbundles";
+    let pem = crate::support::authority();
     let bundle = |name: &str, signer: &str| {
-        Some(json!({"metadata": {"name": name}, "spec": {"signerName": signer, "trustBundle": "pem"}}))
+        Some(json!({"metadata": {"name": name}, "spec": {"signerName": signer, "trustBundle": pem}}))
     };
     ask(&server, "POST", path, bundle("example.com:mine:first", "example.com/mine")).await.expect(201);
     ask(&server, "POST", path, bundle("plain", "")).await.expect(201);

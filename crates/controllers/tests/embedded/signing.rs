@@ -197,11 +197,14 @@ async fn a_mismatched_or_expired_pair_stops_its_signer_alone_and_readyz_says_why
 #[tokio::test(start_paused = true)]
 async fn requests_of_pods_are_kept_for_a_quarter_of_an_hour() -> Result<(), Failure> {
     let cluster = TestCluster::builder().controllers(&[controllers::POD_CERTIFICATE_CLEANER]).start().await?;
+    // A request that is signed with its key, and otherwise empty.
+    let stub = "MH8wMwIBADAAMCowBQYDK2VwAyEAA8LN2Wdq+6TLpdw2bKN0oalAfOd5lDOkQhzUKBl/3dSgADAFBgMrZXADQQA7VXwUuAQviBTX\
+                2MvbLm6UpvoLU4OaBxc1j2/RXMjAeT/xM+3zUfDMT9yYcR/huyZXhz99570Ijdy4iFKKF8kN";
     let made: PodCertificateRequest = serde_json::from_value(json!({
         "metadata": { "name": "a" },
         "spec": {
             "signerName": "example.com/a", "podName": "a", "podUID": "1", "serviceAccountName": "a",
-            "serviceAccountUID": "2", "nodeName": "n", "nodeUID": "3", "stubPKCS10Request": "AAAA",
+            "serviceAccountUID": "2", "nodeName": "n", "nodeUID": "3", "stubPKCS10Request": stub,
         },
     }))?;
     cluster.create(made).await?;

@@ -94,6 +94,7 @@ fn note(object: &mut Value, generation: i64) {
 }
 
 fn prepare(new: &mut Value, old: Option<&Value>) {
+    workload::prepare(new, old);
     let generation = match old {
         None => generation_of(new).max(1),
         Some(old) => {

@@ -18,6 +18,7 @@ use crate::table::Cell;
 /// The rules of ReplicaSets.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
+    .prepared(workload::prepare)
     .warned(warnings::workload)
     .validated(|new, old, errors| {
         let path = Path::new("spec");

@@ -24,6 +24,7 @@ use crate::table::Cell;
 /// The rules of StatefulSets.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Label)
     .defaulted(default)
+    .prepared(workload::prepare)
     .warned(|new, old, warnings| warnings::template_at("spec.template", &new["spec"]["template"], (new, old), warnings))
     .validated(|new, old, errors| {
         let path = Path::new("spec");

@@ -21,7 +21,7 @@ fn status(registry: &Registry, review: &Value) -> Result<Value, Status> {
     }
     let audiences = strings(&review["spec"]["audiences"]);
     let audiences = if audiences.is_empty() { vec![ISSUER] } else { audiences };
-    let user_for = |audience: &&str| registry.auth.by_token(registry, token, audience);
+    let user_for = |audience: &&str| registry.auth.by_token(registry, token, audience).map(|known| known.user);
     let found = audiences.iter().find_map(|audience| Some((user_for(audience)?, audience)));
     Ok(match found {
         Some((user, audience)) => json!({"authenticated": true, "user": user.to_json(), "audiences": [audience]}),

@@ -5,6 +5,7 @@ use steersman_base::cron::{Schedule, Zone};
 
 use super::job;
 use crate::field::{Errors, FieldError, Path};
+use crate::kinds::core::pod::gated::drop_disabled;
 use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::check;
 use crate::kinds::shared::json::{default_to, default_zero_to, flag, is_set, text, with};
@@ -15,6 +16,7 @@ use crate::table::{Cell, TableRow, labels};
 /// The rules of CronJobs.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
+    .prepared(|new, old| drop_disabled(new, old, "/spec/jobTemplate/spec/template/spec"))
     .warned(|new, old, warnings| {
         if old.is_none() {
             warnings::name(new, "Pod names and hostnames", warnings);

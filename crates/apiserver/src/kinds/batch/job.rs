@@ -19,7 +19,7 @@ use crate::kinds::shared::json::{
     copy, default_to, default_zero_to, each_mut, flag, is_empty, is_set, items, number, object_mut, same, set, text,
     with,
 };
-use crate::kinds::shared::workload::{CONTAINERS, IMAGES, SELECTOR};
+use crate::kinds::shared::workload::{self, CONTAINERS, IMAGES, SELECTOR};
 use crate::kinds::{NameRule, Rules};
 use crate::registry::strategy::{Dependents, SelectableField, Strategy};
 use crate::table::Cell;
@@ -110,6 +110,7 @@ fn labels_from_template(job: &mut Value) {
 }
 
 fn prepare(job: &mut Value, old: Option<&Value>) {
+    workload::prepare(job, old);
     if old.is_some() || flag(&job["spec"]["manualSelector"]) {
         return;
     }

@@ -256,7 +256,8 @@ fn whole(request: &Value, old: Option<&Value>, errors: &mut Errors) {
     }
 }
 
-pub(super) fn signer_name(name: &str, path: &Path, errors: &mut Errors) {
+/// Checks the name of a signer: `ValidateSignerName`.
+pub(crate) fn signer_name(name: &str, path: &Path, errors: &mut Errors) {
     if name.is_empty() {
         errors.push(FieldError::required(path, ""));
         return;

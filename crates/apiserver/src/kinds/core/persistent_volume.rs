@@ -1,17 +1,19 @@
 //! PersistentVolumes: the common part of `ValidatePersistentVolume` of `pkg/apis/core/validation/validation.go`.
 
+mod sources;
+
 use serde_json::{Value, json};
 use steersman_base::validation::dns1123_subdomain;
 
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::core::pod::affinity;
-use crate::kinds::shared::check::{self, one_of_if_set, problems, required};
+use crate::kinds::shared::check::{self, one_of_if_set, problems};
 use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
-    copy, default_to, default_zero_to, each_mut, entries, is_empty, is_set, items, object_mut, same, set, text, with,
+    copy, default_to, default_zero_to, each_mut, entries, is_empty, is_set, items, object_mut, same, set, text, unset,
+    with,
 };
 use crate::kinds::shared::volume::{self, PHASE, STORAGE_CLASS, VOLUME_ATTRIBUTES_CLASS, VOLUME_MODE};
-use crate::kinds::storage::driver_name;
 use crate::kinds::{NameRule, Rules};
 use crate::registry::admission::Admission;
 use crate::registry::strategy::Strategy;
@@ -31,7 +33,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         }
     })
     .validated(|new, old, errors| {
-        spec(&new["spec"], &Path::new("spec"), errors);
+        spec(&new["spec"], text(&new["metadata"]["name"]), &Path::new("spec"), errors);
         if let Some(old) = old {
             update(&new["spec"], &old["spec"], errors);
         }
@@ -74,32 +76,6 @@ fn set_transition_time(new: &mut Value, old: &Value, now: &str) {
     }
 }
 
-/// Where a volume is: one of these.
-const SOURCES: &[&str] = &[
-    "awsElasticBlockStore",
-    "azureDisk",
-    "azureFile",
-    "cephfs",
-    "cinder",
-    "csi",
-    "fc",
-    "flexVolume",
-    "flocker",
-    "gcePersistentDisk",
-    "glusterfs",
-    "hostPath",
-    "iscsi",
-    "local",
-    "nfs",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "quobyte",
-    "rbd",
-    "scaleIO",
-    "storageos",
-    "vsphereVolume",
-];
-
 fn default(volume: &mut Value) {
     with(volume, "status", |status| default_zero_to(status, "phase", "Pending"));
     with(volume, "spec", |spec| {
@@ -125,7 +101,7 @@ pub(crate) fn access_modes(spec: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
-fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+fn spec(spec: &Value, name: &str, path: &Path, errors: &mut Errors) {
     if items(&spec["accessModes"]).is_empty() {
         errors.push(FieldError::required(&path.child("accessModes"), ""));
     }
@@ -161,61 +137,49 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
             errors.push(FieldError::required(&affinity_path, "must specify required node constraints"));
         }
     }
-    source(spec, path, errors);
+    sources::validate(spec, name, path, errors);
+    let is_root = |path: &str| path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "."));
+    if text(&spec["persistentVolumeReclaimPolicy"]) == "Recycle" && is_root(text(&spec["hostPath"]["path"])) {
+        let detail = "may not be 'recycle' for a hostPath mount of '/'";
+        errors.push(FieldError::forbidden(&path.child("persistentVolumeReclaimPolicy"), detail));
+    }
     let class = text(&spec["storageClassName"]);
     if !class.is_empty() {
         problems(class, dns1123_subdomain(class), &path.child("storageClassName"), errors);
     }
     one_of_if_set(&spec["volumeMode"], &["Block", "Filesystem"], &path.child("volumeMode"), errors);
-}
-
-fn source(spec: &Value, path: &Path, errors: &mut Errors) {
-    let there: Vec<_> = SOURCES.iter().filter(|name| is_set(&spec[**name])).collect();
-    for name in there.iter().skip(1) {
-        errors.push(FieldError::forbidden(&path.child(name), "may not specify more than 1 volume type"));
-    }
-    let Some(name) = there.first() else {
-        errors.push(FieldError::required(path, "must specify a volume type"));
-        return;
-    };
-    let source = &spec[**name];
-    let at = path.child(name);
-    let mut need = |fields: &[&str]| {
-        for field in fields {
-            required(&source[*field], &at.child(field), errors);
+    if let Some(class) = spec["volumeAttributesClassName"].as_str() {
+        let at = path.child("volumeAttributesClassName");
+        if class.is_empty() {
+            errors.push(FieldError::required(&at, "an empty string is disallowed"));
+        } else {
+            problems(class, dns1123_subdomain(class), &at, errors);
         }
-    };
-    match **name {
-        "hostPath" => {
-            need(&["path"]);
-            check::no_backsteps(text(&source["path"]), &at.child("path"), errors);
+        if !is_set(&spec["csi"]) {
+            let detail = "has to be specified when using volumeAttributesClassName";
+            errors.push(FieldError::required(&path.child("csi"), detail));
         }
-        "local" => {
-            need(&["path"]);
-            if !is_set(&spec["nodeAffinity"]) {
-                let detail = "Local volume requires node affinity";
-                errors.push(FieldError::required(&path.child("nodeAffinity"), detail));
-            }
-        }
-        "nfs" => need(&["server", "path"]),
-        "csi" => {
-            driver_name(text(&source["driver"]), &at.child("driver"), errors);
-            required(&source["volumeHandle"], &at.child("volumeHandle"), errors);
-        }
-        _ => {}
     }
 }
 
 fn update(new: &Value, old: &Value, errors: &mut Errors) {
+    const EXPAND_SECRET: &str = "controllerExpandSecretRef";
     let sources = |spec: &Value| {
         let mut sources = json!({});
-        for name in SOURCES.iter().copied().filter(|name| is_set(&spec[*name])) {
+        for name in sources::ALL.iter().copied().filter(|name| is_set(&spec[*name])) {
             set(&mut sources, name, spec[name].clone());
         }
         sources
     };
-    let now = sources(new);
+    let mut now = sources(new);
     let was = sources(old);
+    // A volume may get a secret for its growth later.
+    if is_set(&was["csi"])
+        && is_empty(&was["csi"][EXPAND_SECRET])
+        && let Some(csi) = object_mut(&mut now, "csi")
+    {
+        unset(csi, EXPAND_SECRET);
+    }
     if !same(&now, &was) {
         let difference = go::difference("PersistentVolumeSource", &was, &now);
         let detail = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
@@ -228,6 +192,11 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
         let shown = go::show("*VolumeNodeAffinity", &new["nodeAffinity"]);
         let detail = "field is immutable, except for updating from beta label to GA";
         errors.push(FieldError::invalid(&Path::new("nodeAffinity"), shown, detail));
+    }
+    let class = "volumeAttributesClassName";
+    if is_set(&old[class]) && !is_set(&new[class]) {
+        let detail = "update from non-nil value to nil is forbidden";
+        errors.push(FieldError::forbidden(&Path::new("spec").child(class), detail));
     }
 }
 

@@ -2,27 +2,29 @@
 //! `ValidatePersistentVolumeClaim` of `pkg/apis/core/validation/validation.go`.
 
 use serde_json::{Value, json};
-use steersman_base::validation::dns1123_subdomain;
+use steersman_base::Quantity;
+use steersman_base::validation::{dns1123_subdomain, qualified_name};
 
 use super::persistent_volume::access_modes;
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::core::pod::defaults::milli;
-use crate::kinds::core::pod::resources::amount_of;
+use crate::kinds::core::pod::resources::{amount_of, is_native};
 use crate::kinds::shared::check::{self, one_of_if_set, problems, required};
 use crate::kinds::shared::classes::default_class;
 use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
-    copy, default_to, default_zero_to, entries, is_empty, is_set, items, object_mut, same, set, text, unset, with,
+    copy, default_to, default_zero_to, entries, flag, is_empty, is_set, items, object_mut, same, set, text, unset, with,
 };
 use crate::kinds::shared::limits;
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::shared::volume::{self, PHASE, STORAGE_CLASS, VOLUME_ATTRIBUTES_CLASS, VOLUME_MODE};
 use crate::kinds::{NameRule, Rules};
-use crate::registry::admission::{Admission, Lookup};
+use crate::registry::admission::{Admission, Lookup, Refused};
 use crate::registry::strategy::Strategy;
 use crate::table::{Cell, TableRow};
 
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
+const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
 /// The rules of PersistentVolumeClaims.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
@@ -44,7 +46,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     })
     .status_validated(|new, old, errors| {
         validate_meta_update(new, old, errors);
-        capacity(&new["status"]["capacity"], &Path::new("status").child("capacity"), errors);
+        status(&new["status"], &Path::new("status"), errors);
     })
     .admitted(Admission {
         mutate: |lookup, new, old| {
@@ -54,7 +56,13 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             }
             Ok(())
         },
-        validate: limits::check_claim,
+        validate: |registry, call, new, old| {
+            limits::check_claim(registry, call, new, old)?;
+            match old {
+                Some(old) if call.subresource.is_empty() => may_grow(registry, new, old),
+                _ => Ok(()),
+            }
+        },
         is_counted: |subresource, _, old| subresource.is_empty() || (subresource == "status" && old.is_some()),
         ..Admission::NONE
     })
@@ -163,7 +171,6 @@ fn sources(spec: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn update(new: &Value, old: &Value, errors: &mut Errors) {
-    const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
     let path = Path::new("spec");
     let mut spec = new["spec"].clone();
     let mut before = old["spec"].clone();
@@ -196,8 +203,6 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
         );
         errors.push(FieldError::forbidden(&path, detail));
     }
-    let amount = |value: &Value| check::quantity(value).unwrap_or_default();
-    let size = |claim: &Value| amount(&claim["spec"]["resources"]["requests"]["storage"]);
     if size(new) < size(old) && size(new) <= amount(&old["status"]["capacity"]["storage"]) {
         let at = path.child("resources").child("requests").child("storage");
         errors.push(FieldError::forbidden(&at, "field can not be less than status.capacity"));
@@ -205,20 +210,87 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
     check::immutable(&new["spec"]["volumeMode"], &old["spec"]["volumeMode"], &Path::new("volumeMode"), errors);
 }
 
-fn capacity(amounts: &Value, path: &Path, errors: &mut Errors) {
-    for (name, amount) in entries(amounts) {
-        if let Some(quantity) = check::quantity(amount).filter(|quantity| quantity.value() < 0) {
-            let detail = "must be a valid resource quantity";
-            errors.push(FieldError::invalid(&path.key(name), quantity.value(), detail));
+fn amount(value: &Value) -> Quantity {
+    check::quantity(value).unwrap_or_default()
+}
+
+/// Returns how much a claim asks for.
+fn size(claim: &Value) -> Quantity {
+    amount(&claim["spec"]["resources"]["requests"]["storage"])
+}
+
+/// Refuses to let a claim grow that is not bound, or whose class does not allow it: the plug-in PersistentVolumeClaimResize.
+pub(in crate::kinds) fn may_grow(lookup: &dyn Lookup, new: &Value, old: &Value) -> Result<(), Refused> {
+    const CLASS_REFUSES: &str = "only dynamically provisioned pvc can be resized and the storageclass that provisions \
+                                 the pvc must support resize";
+    if size(new) <= size(old) {
+        return Ok(());
+    }
+    if text(&old["status"]["phase"]) != "Bound" {
+        return Err(Refused::because("Only bound persistent volume claims can be expanded".to_owned()));
+    }
+    let name = class_of(new);
+    let class = lookup.get("storage.k8s.io", "storageclasses", "", name).filter(|_| !name.is_empty());
+    let is_allowed = class_of(old) == name && class.is_some_and(|class| flag(&class["allowVolumeExpansion"]));
+    if is_allowed { Ok(()) } else { Err(Refused::because(CLASS_REFUSES.to_owned())) }
+}
+
+/// Returns the storage class of a claim. The annotation is older than the field, and still wins.
+fn class_of(claim: &Value) -> &str {
+    claim["metadata"]["annotations"][BETA_CLASS].as_str().unwrap_or_else(|| text(&claim["spec"]["storageClassName"]))
+}
+
+fn status(status: &Value, path: &Path, errors: &mut Errors) {
+    const RESIZES: &[&str] = &[
+        "ControllerResizeInProgress",
+        "ControllerResizeInfeasible",
+        "NodeResizeInProgress",
+        "NodeResizeInfeasible",
+        "NodeResizePending",
+    ];
+    for (name, amount) in entries(&status["capacity"]) {
+        basic_amount(amount, &path.child("capacity").key(name), errors);
+    }
+    let at = path.child("allocatedResourceStatuses");
+    for (name, state) in entries(&status["allocatedResourceStatuses"]) {
+        resource_name(name, &at, errors);
+        if !RESIZES.contains(&text(state)) {
+            // It is the key that upstream shows.
+            errors.push(FieldError::not_supported(&at, name, RESIZES));
+        }
+    }
+    let at = path.child("allocatedResources");
+    for (name, amount) in entries(&status["allocatedResources"]) {
+        if resource_name(name, &at, errors) && basic_amount(amount, &at.key(name), errors) {
+            amount_of("storage", amount, &at.key(name), errors);
         }
     }
 }
 
+fn basic_amount(amount: &Value, path: &Path, errors: &mut Errors) -> bool {
+    let negative = check::quantity(amount).filter(|quantity| quantity.value() < 0);
+    if let Some(quantity) = negative {
+        errors.push(FieldError::invalid(path, quantity.value(), "must be a valid resource quantity"));
+    }
+    negative.is_none()
+}
+
+/// Checks the name of a resource of a claim: `storage`, or one with a domain.
+fn resource_name(name: &str, path: &Path, errors: &mut Errors) -> bool {
+    let wrong = qualified_name(name);
+    if wrong.is_empty() && is_native(name) && name != "storage" {
+        errors.push(FieldError::not_supported(path, name, &["storage"]));
+        return false;
+    }
+    let is_good = wrong.is_empty();
+    problems(name, wrong, path, errors);
+    is_good
+}
+
 /// Sets the default storage class: the plug-in DefaultStorageClass.
 fn storage_class(lookup: &dyn Lookup, claim: &mut Value) {
-    const BETA: &str = "volume.beta.kubernetes.io/storage-class";
     let marks = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
-    if is_set(&claim["spec"]["storageClassName"]) || is_set(&claim["metadata"]["annotations"][BETA]) {
+    if is_set(&claim["spec"]["storageClassName"]) || is_set(&claim["metadata"]["annotations"][BETA_CLASS]) {
         return;
     }
     if let Some(class) = default_class(lookup, "storage.k8s.io", "storageclasses", &marks) {

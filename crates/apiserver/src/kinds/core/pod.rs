@@ -9,17 +9,19 @@ mod deletion;
 mod env;
 mod ephemeral_containers;
 mod eviction;
+pub(crate) mod gated;
 mod handlers;
 mod log;
 mod prepare;
 mod resize;
 pub(crate) mod resources;
+mod restarts;
 mod runtime_class;
 mod security;
 mod table;
 mod update;
 pub(crate) mod validation;
-mod volumes;
+pub(crate) mod volumes;
 pub(crate) mod warnings;
 
 use serde_json::{Value, json};
@@ -48,7 +50,13 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     })
     .admitted(Admission {
         mutate: admission::mutate,
-        validate: limits::check_pod,
+        validate: |registry, call, new, old| {
+            limits::check_pod(registry, call, new, old)?;
+            match old {
+                Some(old) if call.subresource == "resize" => resize::fits_node(registry, new, old),
+                _ => Ok(()),
+            }
+        },
         is_counted: admission::is_counted,
         ..Admission::NONE
     })

@@ -1,6 +1,6 @@
 //! PodTemplates.
 
-use super::pod::{defaults, validation};
+use super::pod::{defaults, gated, validation};
 use crate::field::Path;
 use crate::kinds::core::pod::warnings;
 use crate::kinds::{NameRule, Rules};
@@ -10,6 +10,7 @@ use crate::table::{Cell, labels};
 /// The rules of PodTemplates.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(defaults::template)
+    .prepared(|new, old| gated::drop_disabled(new, old, "/template/spec"))
     .warned(|new, old, warnings| warnings::template_at("template", &new["template"], (new, old), warnings))
     .validated(|new, _, errors| validation::template(&new["template"], &Path::new("template"), errors))
     .with_strategy(Strategy { returns_deleted: true, ..Strategy::GENERATION })

@@ -18,6 +18,7 @@ use crate::table::{Cell, labels};
 /// The rules of ReplicationControllers.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
+    .prepared(workload::prepare)
     .warned(warnings::workload)
     .validated(|new, _, errors| spec(&new["spec"], &Path::new("spec"), errors))
     .status_validated(|new, old, errors| {

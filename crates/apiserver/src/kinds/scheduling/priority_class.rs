@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::check::{self, forbid_if, one_of};
-use crate::kinds::shared::json::{default_to, is_set, number, text};
+use crate::kinds::shared::json::{default_to, flag, is_set, number, text};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::{Admission, Lookup, Refused};
 use crate::registry::strategy::{Generation, Strategy};
 use crate::table::Cell;
 
@@ -22,6 +23,13 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             priority_class(new, errors);
         }
     })
+    .admitted(Admission {
+        validate: |registry, call, new, old| match &*call.subresource {
+            "" => only_default(registry, new, old),
+            _ => Ok(()),
+        },
+        ..Admission::NONE
+    })
     .with_strategy(Strategy { generation: Generation::Once, ..Strategy::DEFAULT })
     .printed(&[
         Cell::Name,
@@ -34,6 +42,25 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
 /// The classes that every cluster has, with their values.
 pub(crate) const SYSTEM_CLASSES: [(&str, i64); 2] =
     [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
+
+/// Refuses a second class that is the default of the cluster: the plug-in Priority.
+pub(in crate::kinds) fn only_default(lookup: &dyn Lookup, new: &Value, old: Option<&Value>) -> Result<(), Refused> {
+    if !flag(&new["globalDefault"]) {
+        return Ok(());
+    }
+    let Some(default) = global_default(lookup) else { return Ok(()) };
+    let name = text(&default["metadata"]["name"]);
+    if old.is_some() && name == text(&new["metadata"]["name"]) {
+        return Ok(());
+    }
+    Err(Refused::because(format!("PriorityClass {name} is already marked as default. Only one default can exist")))
+}
+
+/// Returns the class of pods that name none: of several, the one with the lowest value.
+pub(crate) fn global_default(lookup: &dyn Lookup) -> Option<Value> {
+    let classes = lookup.list("scheduling.k8s.io", "priorityclasses", "").into_iter();
+    classes.filter(|class| flag(&class["globalDefault"])).min_by_key(|class| number(&class["value"]))
+}
 
 fn priority_class(class: &Value, errors: &mut Errors) {
     const USER_PRIORITY_MAX: i64 = 1_000_000_000;

@@ -35,5 +35,8 @@ fn check(
         return Ok(());
     }
     let ranges = Lookup::list(registry, "", "limitranges", &call.namespace);
-    ranges.iter().try_for_each(|range| check(&LimitRange::deserialize(range).unwrap_or_default())).map_err(Refused)
+    ranges
+        .iter()
+        .try_for_each(|range| check(&LimitRange::deserialize(range).unwrap_or_default()))
+        .map_err(Refused::because)
 }

@@ -20,6 +20,11 @@ pub(crate) const SELECTOR: Cell = Cell::Made(|row| labels::selector(row.at("/spe
 pub(crate) const READY_OF_REPLICAS: Cell =
     Cell::Made(|row| format!("{}/{}", row.int("/status/readyReplicas"), row.int("/spec/replicas")));
 
+/// Drops fields of the template that are behind feature gates.
+pub(crate) fn prepare(new: &mut Value, old: Option<&Value>) {
+    pod::gated::drop_disabled(new, old, "/spec/template/spec");
+}
+
 /// Checks a selector, which must not be empty; `kind` is the name in upstream's message.
 pub(crate) fn selector(spec: &Value, kind: &str, path: &Path, errors: &mut Errors) {
     let selector = &spec["selector"];

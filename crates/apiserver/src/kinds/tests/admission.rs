@@ -48,7 +48,7 @@ fn a_pod_gets_the_priority_of_its_class() {
     assert_eq!((&high["spec"]["priority"], &high["spec"]["preemptionPolicy"]), (&json!(10), &json!("Never")));
     assert_eq!(admitted(&world, "Pod", pod("system-node-critical"))["spec"]["priority"], 2_000_001_000);
     let refused = admit(&world, "", "Pod", &mut pod("none"), None);
-    assert_eq!(refused, Err(Refused("no PriorityClass with name none was found".to_owned())));
+    assert_eq!(refused, Err(Refused::because("no PriorityClass with name none was found".to_owned())));
     world.0.insert(("scheduling.k8s.io", "priorityclasses", ""), vec![default]);
     assert_eq!(admitted(&world, "Pod", json!({"spec": {}}))["spec"]["priorityClassName"], "usual");
 }
@@ -122,7 +122,7 @@ fn a_pod_gets_what_its_runtime_needs() {
         ),
     ] {
         let mut pod = json!({"spec": spec});
-        assert_eq!(admit(&world, "", "Pod", &mut pod, None), Err(Refused(problem.to_owned())));
+        assert_eq!(admit(&world, "", "Pod", &mut pod, None), Err(Refused::because(problem.to_owned())));
         let old = pod.clone();
         admit(&world, "", "Pod", &mut pod, Some(&old)).expect("only new pods are asked");
     }

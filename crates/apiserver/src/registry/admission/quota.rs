@@ -124,8 +124,8 @@ impl Registry {
             old: charged.old.as_ref(),
             is_status: call.subresource == "status",
         };
-        let changed =
-            charge(&quotas, write, facts).map_err(|problem| forbidden(call, &charged.name, &Refused(problem)))?;
+        let changed = charge(&quotas, write, facts)
+            .map_err(|problem| forbidden(call, &charged.name, &Refused::because(problem)))?;
         let write = |(at, used): (usize, Amounts)| {
             let name = &quotas[at].name;
             let mut object = parsed[at].clone();

@@ -60,7 +60,10 @@ impl Registry {
         object_meta::normalize(&mut object);
 
         let mut warnings = Vec::new();
-        let errors = errors(row, &object, old, part, &mut warnings);
+        let mut errors = errors(row, &object, old, part, &mut warnings);
+        if let (Part::Status, Some(old), true) = (part, old, errors.is_empty()) {
+            (row.rules.judge_status)(self, call, &object, old, &mut errors);
+        }
         if !errors.is_empty() {
             return Err(Status::invalid(row.kind(), meta_text(&object, "name"), &errors));
         }

@@ -56,6 +56,15 @@ impl Pod {
         limits
     }
 
+    /// Returns the requests of the pod as its spec has them, with its overhead: what a node must have for it.
+    #[must_use]
+    pub fn requests_of_spec(&self) -> Amounts {
+        let mut requests = self.requested();
+        apply_pod_level(&mut requests, &self.spec.resources.requests);
+        add(&mut requests, &self.spec.overhead);
+        requests
+    }
+
     /// Returns the requests of the containers, as the spec has them.
     pub(in crate::quota) fn requested(&self) -> Amounts {
         self.most(&|container, _| Some(&container.resources.requests))

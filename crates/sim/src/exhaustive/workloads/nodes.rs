@@ -16,7 +16,10 @@ const PUBLIC: &str = "/api/v1/namespaces/kube-public/configmaps";
 const POD_REQUESTS: &str = "/apis/certificates.k8s.io/v1/namespaces/alpha/podcertificaterequests";
 /// The bundle of the certificate that worlds publish.
 const BUNDLE: &str =
-    "/apis/certificates.k8s.io/v1/clustertrustbundles/kubernetes.io:kube-apiserver-serving:7d40fc39b7b7cd73e1f830d5";
+    "/apis/certificates.k8s.io/v1/clustertrustbundles/kubernetes.io:kube-apiserver-serving:3f045bc82e240487813b1b63";
+/// The request of a pod's key, as it is in the spec: signed with that key, and otherwise empty.
+const STUB: &str = "MH8wMwIBADAAMCowBQYDK2VwAyEAA8LN2Wdq+6TLpdw2bKN0oalAfOd5lDOkQhzUKBl/3dSgADAFBgMrZXADQQA7VXwUuAQviBTX\
+                    2MvbLm6UpvoLU4OaBxc1j2/RXMjAeT/xM+3zUfDMT9yYcR/huyZXhz99570Ijdy4iFKKF8kN";
 const REQUESTS: &str = "certificatesigningrequests.certificates.k8s.io";
 
 pub(super) fn workloads() -> Vec<Workload> {
@@ -117,7 +120,7 @@ fn of_certificates() -> Vec<Workload> {
         "metadata": {"name": "a"},
         "spec": {
             "signerName": "example.com/a", "podName": "a", "podUID": "1", "serviceAccountName": "a",
-            "serviceAccountUID": "2", "nodeName": "n", "nodeUID": "3", "stubPKCS10Request": "AAAA",
+            "serviceAccountUID": "2", "nodeName": "n", "nodeUID": "3", "stubPKCS10Request": STUB,
         },
     });
     vec![

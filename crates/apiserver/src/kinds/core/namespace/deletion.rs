@@ -16,7 +16,7 @@ const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
 /// Refuses to delete the namespaces that every cluster needs.
 pub(crate) fn may_delete(call: &Call) -> Result<(), Refused> {
     if IMMORTAL.contains(&call.name.as_str()) {
-        return Err(Refused("this namespace may not be deleted".to_owned()));
+        return Err(Refused::because("this namespace may not be deleted".to_owned()));
     }
     Ok(())
 }

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use super::runtime_class;
-use crate::kinds::scheduling::SYSTEM_CLASSES;
+use crate::kinds::scheduling::{SYSTEM_CLASSES, global_default};
 use crate::kinds::shared::json::{
-    default_to, each_mut, entries, flag, is_empty, is_set, items, number, object_mut, set, text, with,
+    default_to, each_mut, entries, is_empty, is_set, items, number, object_mut, set, text, with,
 };
 use crate::registry::admission::{Lookup, Refused};
 
@@ -49,8 +49,7 @@ fn priority(lookup: &dyn Lookup, pod: &mut Value, old: Option<&Value>) -> Result
     }
     let mut name = text(&spec["priorityClassName"]).to_owned();
     let class = if name.is_empty() {
-        let classes = lookup.list("scheduling.k8s.io", "priorityclasses", "").into_iter();
-        let class = classes.filter(|class| flag(&class["globalDefault"])).min_by_key(|class| number(&class["value"]));
+        let class = global_default(lookup);
         if let Some(class) = &class {
             text(&class["metadata"]["name"]).clone_into(&mut name);
         }
@@ -58,19 +57,19 @@ fn priority(lookup: &dyn Lookup, pod: &mut Value, old: Option<&Value>) -> Result
     } else {
         let class = lookup.get("scheduling.k8s.io", "priorityclasses", "", &name);
         let class = class.or_else(|| system_priority(&name).map(|value| json!({ "value": value })));
-        Some(class.ok_or_else(|| Refused(format!("no PriorityClass with name {name} was found")))?)
+        Some(class.ok_or_else(|| Refused::because(format!("no PriorityClass with name {name} was found")))?)
     };
     let value = class.as_ref().map_or(0, |class| number(&class["value"]));
     let policy = class.as_ref().map_or("", |class| text(&class["preemptionPolicy"]));
     let policy = if policy.is_empty() { "PreemptLowerPriority" } else { policy };
     if let Some(given) = spec["priority"].as_i64().filter(|given| *given != value) {
-        return Err(Refused(format!(
+        return Err(Refused::because(format!(
             "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller \
              computed {value} from the given PriorityClass name"
         )));
     }
     if let Some(given) = spec["preemptionPolicy"].as_str().filter(|given| *given != policy) {
-        return Err(Refused(format!(
+        return Err(Refused::because(format!(
             "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission \
              controller computed {policy} from the given PriorityClass name"
         )));

@@ -48,14 +48,7 @@ pub(crate) fn init_containers(context: &Context<'_>, path: &Path, errors: &mut E
     each(&context.spec["initContainers"], path, |container, at| {
         common(context, container, at, errors);
         let sidecar = text(&container["restartPolicy"]) == "Always";
-        if sidecar && !is_empty(&container["restartPolicyRules"]) {
-            errors.push(FieldError::forbidden(
-                &at.child("restartPolicyRules"),
-                "restartPolicyRules are not allowed for init containers with restart policy Always",
-            ));
-        } else if !sidecar {
-            restart_policy(container, at, errors);
-        }
+        restart_policy(container, at, errors);
         unique_name(container, &mut names, at, errors);
         host_port_conflicts(std::slice::from_ref(container), path, errors);
         if sidecar {
@@ -158,6 +151,7 @@ fn unique_name<'a>(container: &'a Value, names: &mut Vec<&'a str>, path: &Path, 
 fn restart_policy(container: &Value, path: &Path, errors: &mut Errors) {
     const RULES_MAX: usize = 20;
     const EXIT_CODES_MAX: usize = 255;
+    const ACTIONS: &[&str] = &["Restart", "RestartAllContainers"];
     let rules = items(&container["restartPolicyRules"]);
     if container["restartPolicy"].is_null() && !rules.is_empty() {
         errors.push(FieldError::required(
@@ -172,8 +166,8 @@ fn restart_policy(container: &Value, path: &Path, errors: &mut Errors) {
         errors.push(FieldError::too_many(&at, rules.len(), RULES_MAX));
     }
     each(&container["restartPolicyRules"], &at, |rule, path| {
-        if text(&rule["action"]) != "Restart" {
-            errors.push(FieldError::not_supported(&path.child("action"), text(&rule["action"]), &["Restart"]));
+        if !ACTIONS.contains(&text(&rule["action"])) {
+            errors.push(FieldError::not_supported(&path.child("action"), text(&rule["action"]), ACTIONS));
         }
         let codes = &rule["exitCodes"];
         if codes.is_null() {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use steersman_base::Quantity;
 
+use super::gated::drop_disabled;
 use crate::kinds::shared::check;
 use crate::kinds::shared::json::{
     copy, default_to, each_mut, entries, is_empty, items, object_mut, set, text, unset, with,
@@ -14,6 +15,7 @@ use crate::kinds::shared::json::{
 
 /// `PrepareForCreate` and `PrepareForUpdate` of a pod; generation is the registry's.
 pub(crate) fn pod(new: &mut Value, old: Option<&Value>) {
+    drop_disabled(new, old, "/spec");
     if let Some(old) = old {
         copy(new, old, "status");
         if let Some(spec) = new.get_mut("spec").filter(|spec| spec["resources"].is_null()) {

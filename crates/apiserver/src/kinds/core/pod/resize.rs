@@ -1,15 +1,20 @@
-//! `pods/resize`: a write of the resources of containers. Follows `ValidatePodResize` of `pkg/apis/core/validation/validation.go`.
+//! `pods/resize`: a write of the resources of containers. Follows `ValidatePodResize` of `pkg/apis/core/validation/validation.go`,
+//! and the plug-in PodResizeValidator.
 
+use serde::Deserialize;
 use serde_json::Value;
+use steersman_base::Quantity;
+use steersman_base::quota::Pod;
 
 use super::ephemeral_containers::with_preconditions_of;
 use super::prepare::qos_class;
 use super::validation;
 use crate::field::{FieldError, Path};
-use crate::kinds::shared::check::Errors;
+use crate::kinds::shared::check::{self, Errors};
 use crate::kinds::shared::json::{copy, entries, is_set, items, object_mut, same, text};
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::{PartRules, Resets};
+use crate::registry::admission::{Lookup, Refused};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
@@ -133,4 +138,34 @@ fn take_back(holder: &mut Value, before: &Value) {
             }
         }
     }
+}
+
+/// Refuses a pod that asks for more than its node has, or whose node is not there or no Linux.
+pub(crate) fn fits_node(lookup: &dyn Lookup, new: &Value, old: &Value) -> Result<(), Refused> {
+    let name = text(&new["spec"]["nodeName"]);
+    if name.is_empty() || new["metadata"]["generation"] == old["metadata"]["generation"] {
+        return Ok(());
+    }
+    let node = lookup.get("", "nodes", "", name);
+    let node = node.ok_or_else(|| Refused::because(format!("node {name:?} not found")))?;
+    let system = node["metadata"]["labels"]["kubernetes.io/os"].as_str().unwrap_or("linux");
+    if system != "linux" {
+        let why = format!("pod resize is only supported on linux nodes, node {name:?} is {system:?}");
+        return Err(Refused::because(why).caused_by("UnsupportedPlatform"));
+    }
+    let requests = Pod::deserialize(new).unwrap_or_default().requests_of_spec();
+    let mut lacking = Vec::new();
+    for resource in ["cpu", "memory"] {
+        let asked = requests.get(resource).copied().unwrap_or_default();
+        let there = check::quantity(&node["status"]["allocatable"][resource]).unwrap_or_default();
+        if asked > there {
+            let shown = |amount: Quantity| if resource == "cpu" { amount.milli_value() } else { amount.value() };
+            lacking.push(format!("{resource}, requested: {}, allocatable: {}", shown(asked), shown(there)));
+        }
+    }
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    let why = format!("node didn't have enough allocatable resources: {}", lacking.join("; "));
+    Err(Refused::because(why).caused_by("NodeCapacity"))
 }

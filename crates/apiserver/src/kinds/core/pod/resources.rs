@@ -194,7 +194,8 @@ fn is_quota_of_huge_pages(name: &str) -> bool {
     name.starts_with("requests.hugepages-") || name.starts_with("limits.hugepages-")
 }
 
-fn is_native(name: &str) -> bool {
+/// Whether a resource is one of Kubernetes' own.
+pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 

@@ -11,7 +11,7 @@ pub(super) fn admit(lookup: &dyn Lookup, pod: &mut Value) -> Result<(), Refused>
     let class = match spec["runtimeClassName"].as_str() {
         Some(name) => lookup
             .get("node.k8s.io", "runtimeclasses", "", name)
-            .ok_or_else(|| Refused(format!("pod rejected: RuntimeClass {name:?} not found")))?,
+            .ok_or_else(|| Refused::because(format!("pod rejected: RuntimeClass {name:?} not found")))?,
         None => Value::Null,
     };
     overhead(&class["overhead"], spec)?;
@@ -25,12 +25,12 @@ fn overhead(of_class: &Value, spec: &mut Value) -> Result<(), Refused> {
     let given = &spec["overhead"];
     if !is_set(of_class) {
         let problem = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
-        return if is_empty(given) { Ok(()) } else { Err(Refused(problem.to_owned())) };
+        return if is_empty(given) { Ok(()) } else { Err(Refused::because(problem.to_owned())) };
     }
     let fixed = &of_class["podFixed"];
     if !is_empty(given) && !same(given, fixed) {
         let problem = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
-        return Err(Refused(problem.to_owned()));
+        return Err(Refused::because(problem.to_owned()));
     }
     if !is_empty(fixed) {
         set(spec, "overhead", fixed.clone());
@@ -42,7 +42,7 @@ fn scheduling(of_class: &Value, spec: &mut Value) -> Result<(), Refused> {
     let mut selector: Map<String, Value> = spec["nodeSelector"].as_object().cloned().unwrap_or_default();
     for (key, wanted) in entries(&of_class["nodeSelector"]) {
         if let Some(given) = selector.insert(key.to_owned(), wanted.clone()).filter(|given| given != wanted) {
-            return Err(Refused(format!(
+            return Err(Refused::because(format!(
                 "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
                 text(wanted),
                 text(&given)

@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 use steersman_base::validation::{dns1123_subdomain, qualified_name};
 
-use super::validation;
+use super::{restarts, validation};
 use crate::field::{FieldError, Path};
 use crate::kinds::shared::check::{self, Errors, forbid_if, immutable, problems, required};
 use crate::kinds::shared::go;
-use crate::kinds::shared::json::{copy, each, entries, is_empty, is_set, items, same, set, text, unset};
+use crate::kinds::shared::json::{copy, each, entries, is_empty, items, same, set, text, unset};
 
 const CHANGEABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
                           `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
@@ -223,33 +223,8 @@ pub(crate) fn status(new: &Value, old: &Value, errors: &mut Errors) {
         errors.push(FieldError::invalid(&at, status["observedGeneration"].clone(), "must be a non-negative integer"));
     }
     immutable(&status["qosClass"], &before["qosClass"], &path.child("qosClass"), errors);
-    restarts(status, old, &path, errors);
+    restarts::check(status, old, &path, errors);
     pod_ips(status, &path, errors);
-}
-
-/// In a pod that never restarts, what has ended stays so.
-fn restarts(status: &Value, old: &Value, path: &Path, errors: &mut Errors) {
-    let policy = text(&old["spec"]["restartPolicy"]);
-    if policy == "Always" {
-        return;
-    }
-    for before in items(&old["status"]["containerStatuses"]) {
-        let name = text(&before["name"]);
-        let ended = &before["state"]["terminated"];
-        if ended.is_null() || (ended["exitCode"] != 0 && policy == "OnFailure") {
-            continue;
-        }
-        if items(&old["spec"]["containers"]).iter().any(|it| text(&it["name"]) == name && is_set(&it["restartPolicy"]))
-        {
-            continue;
-        }
-        each(&status["containerStatuses"], &path.child("containerStatuses"), |now, path| {
-            if text(&now["name"]) == name && now["state"]["terminated"].is_null() {
-                let detail = "may not be transitioned to non-terminated state";
-                errors.push(FieldError::forbidden(&path.child("state"), detail));
-            }
-        });
-    }
 }
 
 fn pod_ips(status: &Value, path: &Path, errors: &mut Errors) {

@@ -1,5 +1,7 @@
 //! Volumes of a pod: `ValidateVolumes` of `pkg/apis/core/validation/validation.go`.
 
+mod projected;
+
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
@@ -173,7 +175,8 @@ fn empty_dir(source: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
-fn host_path(source: &Value, path: &Path, errors: &mut Errors) {
+/// Checks the source of a volume that is a path of its node.
+pub(crate) fn host_path(source: &Value, path: &Path, errors: &mut Errors) {
     const TYPES: &[&str] =
         &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
     if required(&source["path"], &path.child("path"), errors) {
@@ -256,9 +259,17 @@ fn projected(source: &Value, path: &Path, errors: &mut Errors) {
             count += 1;
             token(&source["serviceAccountToken"], path, &at.child("serviceAccountToken"), errors);
         }
-        count += ["clusterTrustBundle", "podCertificate"].iter().filter(|kind| is_set(&source[**kind])).count();
+        if is_set(&source["clusterTrustBundle"]) {
+            count += 1;
+            let at = at.child("clusterTrustBundle");
+            projected::trust_bundle(&source["clusterTrustBundle"], &mut paths, path, &at, errors);
+        }
+        if is_set(&source["podCertificate"]) {
+            count += 1;
+            projected::certificate(&source["podCertificate"], &mut paths, path, &at.child("podCertificate"), errors);
+        }
         if count > 1 {
-            errors.push(FieldError::forbidden(&at, "may not specify more than 1 volume type"));
+            errors.push(FieldError::forbidden(&at, "may not specify more than 1 volume type per source"));
         }
     }
 }
