@@ -2,14 +2,21 @@
 //!
 //! ```sh
 //! cargo bench -p steersman-apiserver --bench writes                        # CPU time of each kind of write
-//! valgrind --tool=callgrind TARGET/release/deps/writes-HASH --only apply 200  # instructions; those of 0 are the start
+//! valgrind --tool=callgrind TARGET/release/deps/writes-HASH --only apply 60   # instructions; those of 0 are the start
+//! perf record -e cpu-clock -g TARGET/release/deps/writes-HASH --tls --only apply 9000
 //! ```
+//!
+//! With `--tls`, 64 clients in the same process send them over TLS, as in the benchmark `server`.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures the real clock")]
-#![allow(clippy::expect_used, reason = "a benchmark that meets trouble ends with it")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a benchmark that meets trouble ends with it")]
+#![allow(dead_code, reason = "the client can do more than writes")]
 
 #[path = "../server/author.rs"]
 mod author;
+#[path = "../server/client.rs"]
+mod client;
+mod tls;
 
 use std::time::Instant;
 
@@ -35,6 +42,9 @@ fn main() {
     let of_test = if arguments.iter().any(|argument| argument == "--bench") { COUNT } else { COUNT_OF_TEST };
     let kind = only.and_then(|at| arguments.get(at + 1));
     let count = only.and_then(|at| arguments.get(at + 2)?.parse().ok()).unwrap_or(of_test);
+    if arguments.iter().any(|argument| argument == "--tls") {
+        return tls::measure(kind.map_or("create", String::as_str), count);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         for name in KINDS.iter().filter(|name| kind.is_none_or(|kind| kind == *name)) {
@@ -63,24 +73,11 @@ async fn measure(kind: &str, count: usize) {
         let body = response.into_body().collect().await.expect("a body").to_bytes();
         assert!(status.is_success(), "{}", String::from_utf8_lossy(&body));
     };
-    let plural = author::plural(0);
     send(Method::POST, "/api/v1/namespaces", body(&json!({"metadata": {"name": "bench-author"}}))).await;
     if kind == "custom" {
-        send(Method::POST, author::DEFINITIONS, body(&author::definition(&plural))).await;
+        send(Method::POST, author::DEFINITIONS, body(&author::definition(&author::plural(0)))).await;
     }
-    let one = |at: usize| -> (Method, String, Bytes) {
-        match kind {
-            "create" => (Method::POST, core("configmaps"), body(&config_map(at))),
-            "pod" => (Method::POST, core("pods"), body(&pod(at))),
-            "custom" => (Method::POST, author::path(&plural), body(&author::custom(&plural, &format!("one-{at}"), at))),
-            _ => {
-                let name = format!("web-{}", at % DEPLOYMENTS);
-                let path = "/apis/apps/v1/namespaces/bench-author/deployments";
-                let path = format!("{path}/{name}?fieldManager=bench&force=true");
-                (Method::PATCH, path, body(&author::deployment(&name, at / DEPLOYMENTS)))
-            }
-        }
-    };
+    let one = |at| write(kind, at);
     // The first writes of a kind read its types.
     for at in 0..DEPLOYMENTS {
         let (method, path, body) = one(at);
@@ -94,6 +91,22 @@ async fn measure(kind: &str, count: usize) {
     }
     let each = started.elapsed().as_secs_f64() * 1e6 / count.max(1) as f64;
     println!("{}", json!({"bench": format!("{kind}, in process"), "value": each, "unit": "µs"}));
+}
+
+/// Method, path and body of a write.
+fn write(kind: &str, at: usize) -> (Method, String, Bytes) {
+    let plural = author::plural(0);
+    match kind {
+        "create" => (Method::POST, core("configmaps"), body(&config_map(at))),
+        "pod" => (Method::POST, core("pods"), body(&pod(at))),
+        "custom" => (Method::POST, author::path(&plural), body(&author::custom(&plural, &format!("one-{at}"), at))),
+        _ => {
+            let name = format!("web-{}", at % DEPLOYMENTS);
+            let path = "/apis/apps/v1/namespaces/bench-author/deployments";
+            let path = format!("{path}/{name}?fieldManager=bench&force=true");
+            (Method::PATCH, path, body(&author::deployment(&name, at / DEPLOYMENTS)))
+        }
+    }
 }
 
 fn core(plural: &str) -> String {
