@@ -8,7 +8,7 @@
 //! 4. A token that is bound to a pod, a secret or a node expires with it.
 //! 5. A user who may impersonate others is authorized as those: `kubectl --as`.
 
-mod certificate;
+pub(crate) mod certificate;
 pub(crate) mod impersonate;
 pub(crate) mod rbac;
 mod token;
@@ -50,8 +50,8 @@ pub struct User {
 pub struct Credentials<'a> {
     /// The token behind `Authorization: Bearer`.
     pub bearer: Option<&'a str>,
-    /// The certificate of the connection, as DER, already checked against our authority.
-    pub certificate: Option<&'a [u8]>,
+    /// The user that the connection's certificate names; the certificate has been checked against our authority.
+    pub named: Option<&'a User>,
 }
 
 /// The authenticator.
@@ -93,8 +93,7 @@ impl Auth {
 
     /// Returns the user of a request; none if it is not authenticated.
     pub(crate) fn authenticate(&self, registry: &Registry, credentials: Credentials<'_>) -> Option<User> {
-        let by_certificate = credentials.certificate.and_then(certificate::user);
-        by_certificate.or_else(|| self.by_token(registry, credentials.bearer?, ISSUER))
+        credentials.named.cloned().or_else(|| self.by_token(registry, credentials.bearer?, ISSUER))
     }
 
     /// Returns the user of a token, for this audience.
