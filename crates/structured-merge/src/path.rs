@@ -71,7 +71,10 @@ impl PathElement {
 
     /// The name of the member of `FieldsV1` that stands for this element.
     pub fn to_text(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(match self {
+            Self::Field(name) => "f:".len() + name.len(),
+            _ => 0,
+        });
         self.write_text(&mut out);
         out
     }

@@ -240,11 +240,14 @@ impl Types {
         let place = Place { depth: place.depth + 1, in_changed_list: true };
         let old = self.items(list, old)?;
         let new = self.items(list, new)?;
+        let mut from = 0;
         for (element, befores) in old.groups() {
-            self.compare_items(list, element, (&old, befores), (&new, new.places(element)), place, changes)?;
+            let afters = new.places_from(element, &mut from);
+            self.compare_items(list, element, (&old, befores), (&new, afters), place, changes)?;
         }
+        let mut from = 0;
         for (element, afters) in new.groups() {
-            if old.places(element).is_empty() {
+            if old.places_from(element, &mut from).is_empty() {
                 self.compare_items(list, element, (&old, &[]), (&new, afters), place, changes)?;
             }
         }

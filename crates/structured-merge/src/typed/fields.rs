@@ -46,7 +46,7 @@ impl Types {
         depth: usize,
     ) -> Result<Found, ValidationErrors> {
         let mut nodes = Vec::with_capacity(members.len());
-        for (name, value) in value::sorted(members) {
+        for (name, value) in value::in_order(members) {
             let field = map.field(name);
             let element = match field {
                 Some(field) => PathElement::Field(Arc::clone(&field.name)),
@@ -78,6 +78,49 @@ impl Types {
             push(&mut nodes, element.clone(), true, below);
         }
         Ok(Found { member: false, nodes })
+    }
+
+    pub(super) fn may_fill(&self, set: &FieldSet, ty: TypeId) -> bool {
+        let atom = self.atom(ty);
+        set.nodes.iter().any(|node| {
+            let below = match &node.element {
+                PathElement::Field(name) => atom.map.as_ref().map(|map| map.member(name)),
+                _ => atom.list.as_ref().map(|list| list.element),
+            };
+            let Some(below) = below else { return false };
+            if !node.children.is_empty() {
+                return self.may_fill(&node.children, below);
+            }
+            let atom = self.atom(below);
+            let is_granular = |list: &ListType| !matches!(list.relation, Relation::Atomic);
+            atom.map.as_ref().is_some_and(|map| !map.atomic) || atom.list.as_ref().is_some_and(is_granular)
+        })
+    }
+
+    pub(super) fn names_all_items(&self, value: &Value, ty: TypeId, depth: usize) -> bool {
+        if depth > DEPTH_MAX {
+            return false;
+        }
+        let atom = self.atom(ty);
+        match (atom.shape(atom.choose(Some(value))), value) {
+            (Shape::Nothing, _) => false,
+            (Shape::Map(map), Value::Object(members)) if !map.atomic => {
+                members.iter().all(|(name, member)| self.names_all_items(member, map.member(name), depth + 1))
+            }
+            (Shape::List(list), Value::Array(items)) => match &list.relation {
+                Relation::Atomic => true,
+                Relation::Set => items.iter().all(|item| {
+                    let is_named = !matches!(item, Value::Object(_) | Value::Array(_) | Value::Null);
+                    is_named && self.names_all_items(item, list.element, depth + 1)
+                }),
+                Relation::Keyed(keys) => items.iter().all(|item| {
+                    let has_key = keys.iter().any(|key| item.get(&**key).is_some());
+                    let is_named = has_key || self.element_of(list, item).is_ok();
+                    is_named && self.names_all_items(item, list.element, depth + 1)
+                }),
+            },
+            _ => true,
+        }
     }
 
     /// The set with the struct fields that lead to its paths.
