@@ -118,15 +118,16 @@ impl Schema {
         self.types.reconcile_root(set, self.root)
     }
 
-    /// Whether a leaf of the set may have something below it in another object: an empty object or list that is no leaf
-    /// once it is filled.
+    /// Whether a leaf of the set may have something below it in a [plain](Schema::is_plain) object: an empty object or list
+    /// that is no leaf once it is filled.
     pub(crate) fn may_fill(&self, set: &FieldSet) -> bool {
         self.types.may_fill(set, self.root)
     }
 
-    /// Whether [`Schema::to_field_set`] of the value succeeds: every item of a set or keyed list has a name.
-    pub(crate) fn names_all_items(&self, object: &Value) -> bool {
-        self.types.names_all_items(object, self.root, 0)
+    /// Whether no operation finds an error in the value: every item of a set or keyed list has a name, scalars are of their
+    /// types, and all that may be a scalar is one.
+    pub(crate) fn is_plain(&self, object: &Value) -> bool {
+        self.types.is_plain(object, self.root, 0)
     }
 
     /// The set with the struct fields that lead to its paths.

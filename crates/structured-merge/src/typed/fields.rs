@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{ValidationErrors, invalid_atom};
+use super::{ValidationErrors, check_scalar, invalid_atom};
 use crate::path::PathElement;
 use crate::schema::{ListType, MapType, Relation, Shape, TypeId, Types};
 use crate::set::{DEPTH_MAX, FieldSet, Node};
@@ -93,33 +93,42 @@ impl Types {
             }
             let atom = self.atom(below);
             let is_granular = |list: &ListType| !matches!(list.relation, Relation::Atomic);
-            atom.map.as_ref().is_some_and(|map| !map.atomic) || atom.list.as_ref().is_some_and(is_granular)
+            let may_have_parts =
+                atom.map.as_ref().is_some_and(|map| !map.atomic) || atom.list.as_ref().is_some_and(is_granular);
+            may_have_parts && atom.scalar.is_none()
         })
     }
 
-    pub(super) fn names_all_items(&self, value: &Value, ty: TypeId, depth: usize) -> bool {
+    pub(super) fn is_plain(&self, value: &Value, ty: TypeId, depth: usize) -> bool {
         if depth > DEPTH_MAX {
             return false;
         }
         let atom = self.atom(ty);
         match (atom.shape(atom.choose(Some(value))), value) {
             (Shape::Nothing, _) => false,
+            // Of a type like `IntOrString`, of which nothing is known.
+            (Shape::Map(_), Value::Object(_)) | (Shape::List(_), Value::Array(_)) if atom.scalar.is_some() => false,
             (Shape::Map(map), Value::Object(members)) if !map.atomic => {
-                members.iter().all(|(name, member)| self.names_all_items(member, map.member(name), depth + 1))
+                members.iter().all(|(name, member)| self.is_plain(member, map.member(name), depth + 1))
             }
-            (Shape::List(list), Value::Array(items)) => match &list.relation {
-                Relation::Atomic => true,
-                Relation::Set => items.iter().all(|item| {
-                    let is_named = !matches!(item, Value::Object(_) | Value::Array(_) | Value::Null);
-                    is_named && self.names_all_items(item, list.element, depth + 1)
-                }),
-                Relation::Keyed(keys) => items.iter().all(|item| {
-                    let has_key = keys.iter().any(|key| item.get(&**key).is_some());
-                    let is_named = has_key || self.element_of(list, item).is_ok();
-                    is_named && self.names_all_items(item, list.element, depth + 1)
-                }),
-            },
+            (Shape::List(list), Value::Array(items)) => self.has_plain_items(list, items, depth),
+            (Shape::Scalar(scalar), _) => check_scalar(scalar, Some(value), "").is_none(),
             _ => true,
+        }
+    }
+
+    pub(super) fn has_plain_items(&self, list: &ListType, items: &[Value], depth: usize) -> bool {
+        let is_plain = |item: &Value| self.is_plain(item, list.element, depth + 1);
+        match &list.relation {
+            Relation::Atomic => true,
+            Relation::Set => items.iter().all(|item| {
+                let is_named = !matches!(item, Value::Object(_) | Value::Array(_) | Value::Null);
+                is_named && is_plain(item)
+            }),
+            Relation::Keyed(keys) => items.iter().all(|item| {
+                let has_key = keys.iter().any(|key| item.get(&**key).is_some());
+                (has_key || self.element_of(list, item).is_ok()) && is_plain(item)
+            }),
         }
     }
 
