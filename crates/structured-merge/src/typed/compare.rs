@@ -11,7 +11,7 @@ use crate::schema::{Atom, Choice, ListType, MapType, Relation, Shape, TypeId, Ty
 use crate::set::{DEPTH_MAX, FieldSet, Node};
 use crate::value;
 
-/// How many lists around each other are looked at as a whole before their items are: containers, and what each of them has.
+/// The number of lists within each other that are looked at as a whole before their items are: containers, what each of them has.
 const LISTS_LOOKED_AT_MAX: usize = 3;
 
 /// The fields that one object has and another lacks.
