@@ -9,7 +9,7 @@
 //! 5. The use of a token in a secret is noted there, once a day.
 //! 6. A user who may impersonate others is authorized as those: `kubectl --as`.
 
-mod certificate;
+pub(crate) mod certificate;
 pub(crate) mod impersonate;
 mod legacy;
 pub(crate) mod rbac;
@@ -58,8 +58,8 @@ pub(crate) struct Authenticated {
 pub struct Credentials<'a> {
     /// The token behind `Authorization: Bearer`.
     pub bearer: Option<&'a str>,
-    /// The certificate of the connection, as DER, already checked against our authority.
-    pub certificate: Option<&'a [u8]>,
+    /// The user that the connection's certificate names; the certificate has been checked against our authority.
+    pub named: Option<&'a User>,
 }
 
 /// The authenticator.
@@ -101,7 +101,7 @@ impl Auth {
 
     /// Returns the user of a request; none if it is not authenticated.
     pub(crate) fn authenticate(&self, registry: &Registry, credentials: Credentials<'_>) -> Option<Authenticated> {
-        let by_certificate = credentials.certificate.and_then(certificate::user).map(Authenticated::from);
+        let by_certificate = credentials.named.cloned().map(Authenticated::from);
         by_certificate.or_else(|| self.by_token(registry, credentials.bearer?, ISSUER))
     }
 

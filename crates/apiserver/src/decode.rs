@@ -6,6 +6,7 @@
 //! 4. The message for broken JSON is that of Go's `encoding/json`; that for broken YAML has our parser's words.
 
 mod go_json;
+mod plain;
 pub(crate) mod protobuf;
 #[cfg(test)]
 mod tests;

@@ -65,7 +65,7 @@ impl Path {
     /// A field underneath: `.containers`.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
-        if self.0.is_empty() { Self::new(name) } else { Self(format!("{}.{name}", self.0)) }
+        if self.0.is_empty() { Self::new(name) } else { self.then([".", name]) }
     }
 
     /// An element of a list: `[0]`.
@@ -74,10 +74,18 @@ impl Path {
         Self(format!("{}[{index}]", self.0))
     }
 
+    /// The path with more text. Validation makes paths of all fields, and needs almost none.
+    fn then<const N: usize>(&self, parts: [&str; N]) -> Self {
+        let mut path = String::with_capacity(self.0.len() + parts.iter().map(|part| part.len()).sum::<usize>());
+        path.push_str(&self.0);
+        parts.iter().for_each(|part| path.push_str(part));
+        Self(path)
+    }
+
     /// An entry of a map: `[app]`.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
-        Self(format!("{}[{key}]", self.0))
+        self.then(["[", key, "]"])
     }
 
     /// The path as text.

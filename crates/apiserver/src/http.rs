@@ -50,9 +50,10 @@ pub const BODY_BYTES_MAX: usize = 3 << 20;
 /// Any error, as upstream of a service names it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The certificate of the client, as DER: the listener puts it among the request's extensions.
+/// The user of the client's certificate, and none if it names nobody: read once for a connection, and put among the extensions of
+/// its requests by the listener.
 #[derive(Clone, Debug)]
-pub(crate) struct PeerCertificate(pub(crate) Bytes);
+pub(crate) struct PeerCertificate(pub(crate) Option<Arc<User>>);
 
 /// Marks a response whose request was authenticated.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +71,13 @@ pub(crate) enum Sender {
     Local(Arc<User>),
     /// Anonymous.
     Remote,
+}
+
+/// What a request is about, and whose it is.
+struct Asked {
+    target: Target,
+    query: Query,
+    user: User,
 }
 
 /// The user of a request, and the calls of webhooks for it.
@@ -163,7 +171,8 @@ impl ApiServer {
             Ok(user) => user,
             Err(status) => return responder.status(&status),
         };
-        let class = Class::of(parts, &query);
+        let target = path::parse(parts.uri.path());
+        let class = Class::of(parts, &target, &query);
         let place = match &self.sender {
             Sender::Remote if class != Class::LongRunning => match self.limits.admit(class) {
                 None => return known(responder.status(&Status::too_many_requests())),
@@ -172,7 +181,8 @@ impl ApiServer {
             _ => None,
         };
         let body = (class != Class::LongRunning).then_some(body);
-        let work = self.work(parts, query, user, body, place);
+        let asked = Asked { target, query, user };
+        let work = self.work(parts, asked, body, place);
         if class == Class::LongRunning {
             return known(work.await);
         }
@@ -186,8 +196,7 @@ impl ApiServer {
     async fn work<B>(
         &self,
         parts: &Arc<Parts>,
-        query: Query,
-        user: User,
+        asked: Asked,
         body: Option<B>,
         place: Option<OwnedSemaphorePermit>,
     ) -> Response<Body>
@@ -204,12 +213,13 @@ impl ApiServer {
         let ended = CancellationToken::new();
         let guard = ended.clone().drop_guard();
         let is_write = !matches!(parts.method, Method::GET | Method::HEAD);
-        let session = self.registry.session(is_write, limits::is_converted(&self.registry, parts), ended);
-        let is_heavy = || self.heavy_work != HeavyWork::Inline && limits::is_heavy(&self.registry, parts, &body);
+        let session = self.registry.session(is_write, limits::is_converted(&self.registry, &asked.target), ended);
+        let is_heavy =
+            || self.heavy_work != HeavyWork::Inline && limits::is_heavy(&self.registry, parts, &asked.target, &body);
         let permit = match &session {
             Some(_) => self.limits.caller().await,
             None if is_heavy() => self.limits.heavy().await,
-            None => return self.routed(parts, query, user, &body, None),
+            None => return self.routed(parts, asked, &body, None),
         };
         let server = self.clone();
         let parts = Arc::clone(parts);
@@ -217,7 +227,7 @@ impl ApiServer {
         let work = move || {
             // The permits are held until the work is done, even if the client has disconnected.
             let line = session.as_ref().map(|session| Arc::clone(&session.line));
-            let routed = || span.in_scope(|| server.routed(&parts, query, user, &body, session));
+            let routed = || span.in_scope(|| server.routed(&parts, asked, &body, session));
             let response = match line {
                 Some(line) => webhook::on_line(line, routed),
                 None => routed(),
@@ -236,16 +246,9 @@ impl ApiServer {
         }
     }
 
-    fn routed(
-        &self,
-        parts: &Parts,
-        query: Query,
-        user: User,
-        body: &Bytes,
-        session: Option<Arc<Session>>,
-    ) -> Response<Body> {
+    fn routed(&self, parts: &Parts, asked: Asked, body: &Bytes, session: Option<Arc<Session>>) -> Response<Body> {
         let responder = Responder::new(parts);
-        match self.route(parts, &responder, query, user, body, session) {
+        match self.route(parts, &responder, asked, body, session) {
             Ok(response) => response,
             Err(status) => responder.status(&status),
         }
@@ -258,28 +261,28 @@ impl ApiServer {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
             _ => "",
         });
-        let certificate = parts.extensions.get::<PeerCertificate>().map(|certificate| &*certificate.0);
+        let certificate = parts.extensions.get::<PeerCertificate>();
         if bearer.is_none() && certificate.is_none() {
             return match &self.sender {
                 Sender::Local(user) => Some(User::clone(user).into()),
                 Sender::Remote => None,
             };
         }
-        self.registry.auth.authenticate(&self.registry, Credentials { bearer, certificate })
+        let named = certificate.and_then(|certificate| certificate.0.as_deref());
+        self.registry.auth.authenticate(&self.registry, Credentials { bearer, named })
     }
 
     fn route(
         &self,
         parts: &Parts,
         responder: &Responder<'_>,
-        query: Query,
-        user: User,
+        asked: Asked,
         body: &Bytes,
         session: Option<Arc<Session>>,
     ) -> Result<Response<Body>, Status> {
+        let Asked { target, query, user } = asked;
         let registry = &*self.registry;
         let wants_aggregated = negotiate::wants_aggregated(&parts.headers);
-        let target = path::parse(parts.uri.path());
         if !matches!(target, Target::Resource(_)) {
             let verb = parts.method.as_str().to_ascii_lowercase();
             let path = Some(parts.uri.path().to_owned());

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -32,7 +31,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-use crate::auth::User;
+use crate::auth::{User, certificate};
 use crate::bootstrap;
 use crate::http::limits::HeavyWork;
 use crate::http::{Known, PeerCertificate};
@@ -240,7 +239,7 @@ impl Door {
             return;
         };
         let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
-        let certificate = certificate.map(|der| PeerCertificate(Bytes::copy_from_slice(der)));
+        let certificate = certificate.map(|der| PeerCertificate(certificate::user(der).map(Arc::new)));
         let Some(stream) = Heard::first_bytes(stream, self.patience).await else {
             tracing::debug!("a connection said nothing in time");
             return;

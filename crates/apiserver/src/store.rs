@@ -11,6 +11,7 @@
 //!
 //! [`Storage`] is the seam: [`memory::Memory`] is the engine of an ephemeral server.
 
+mod json;
 pub mod memory;
 mod object;
 #[cfg(test)]

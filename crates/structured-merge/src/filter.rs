@@ -28,7 +28,8 @@ impl Filter {
     /// The fields of the set that count.
     pub fn apply(&self, set: FieldSet) -> FieldSet {
         match self {
-            Self::Exclude(excluded) if excluded.is_empty() => set,
+            // The usual case: who writes the one part does not say anything of the other.
+            Self::Exclude(excluded) if excluded.nodes.iter().all(|node| set.node(&node.element).is_none()) => set,
             Self::Exclude(excluded) => set.recursive_difference(excluded),
             Self::Include(patterns) if patterns.is_empty() => set,
             Self::Include(patterns) => {

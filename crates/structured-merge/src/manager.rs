@@ -223,7 +223,7 @@ impl FieldManager<'_> {
         writer: Writer<'_>,
     ) -> Result<(), UpdateError> {
         let taken = match self.take_changed(live, new, managed) {
-            Ok(taken) => taken.difference(&STRIPPED),
+            Ok(taken) => taken.without(&STRIPPED),
             Err(OwnersError::Failed(error)) => return Err(error),
             // Updates are forced.
             Err(OwnersError::Conflicts(_)) => FieldSet::default(),
@@ -311,7 +311,7 @@ impl FieldManager<'_> {
         let id = self.id(writer.manager, Operation::Apply);
         let merged = self.apply_owned(live, config, &mut managed, &id, force)?;
         if let Some(entry) = managed.entries.get_mut(&id) {
-            entry.fields = entry.fields.difference(&STRIPPED);
+            entry.fields = std::mem::take(&mut entry.fields).without(&STRIPPED);
             if entry.fields.is_empty() {
                 managed.entries.remove(&id);
             }

@@ -71,7 +71,10 @@ impl PathElement {
 
     /// The name of the member of `FieldsV1` that stands for this element.
     pub fn to_text(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(match self {
+            Self::Field(name) => "f:".len() + name.len(),
+            _ => 0,
+        });
         self.write_text(&mut out);
         out
     }
@@ -124,11 +127,7 @@ impl PathElement {
         match bytes[0] {
             b'f' => Ok(Some(Self::field(rest))),
             b'v' => parse_json(rest).map(|value| Some(Self::value(value))),
-            b'k' => match parse_json(rest)? {
-                Value::Object(keys) => Ok(Some(Self::key(keys.into_iter().map(|(name, value)| (name.into(), value))))),
-                Value::Null => Ok(Some(Self::key([]))),
-                _ => Err(PathError::Json("expect { or n".to_owned())),
-            },
+            b'k' => parse_key(rest).map(Some),
             b'i' => match rest.parse() {
                 Ok(index) => Ok(Some(Self::Index(index))),
                 Err(_) => Err(PathError::Index(rest.to_owned())),
@@ -136,6 +135,24 @@ impl PathElement {
             _ => Ok(None),
         }
     }
+}
+
+fn parse_key(json: &str) -> Result<PathElement, PathError> {
+    if let Some((name, text)) = one_text(json) {
+        return Ok(PathElement::Key(Arc::new([(name.into(), Value::String(text.to_owned()))])));
+    }
+    match parse_json(json)? {
+        Value::Object(keys) => Ok(PathElement::key(keys.into_iter().map(|(name, value)| (name.into(), value)))),
+        Value::Null => Ok(PathElement::key([])),
+        _ => Err(PathError::Json("expect { or n".to_owned())),
+    }
+}
+
+/// The name and the text of an object like `{"name":"a"}`, which is what most keys are; none for all others.
+fn one_text(json: &str) -> Option<(&str, &str)> {
+    let (name, value) = json.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once("\":\"")?;
+    let is_plain = |text: &str| text.bytes().all(|byte| byte >= b' ' && !matches!(byte, b'"' | b'\\'));
+    (is_plain(name) && is_plain(value)).then_some((name, value))
 }
 
 fn parse_json(text: &str) -> Result<Value, PathError> {
@@ -226,5 +243,33 @@ impl Path {
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|element| write!(f, "{element}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_one_text_are_read_as_all_json_is() {
+        for (json, want) in [
+            (r#"{"name":"a"}"#, Some(("name", "a"))),
+            (r#"{"":""}"#, Some(("", ""))),
+            (r#"{"ä":"{,} "}"#, Some(("ä", "{,} "))),
+            (r#"{"name":"a","b":"c"}"#, None),
+            (r#"{"name":"a\n"}"#, None),
+            ("{\"name\":\"a\n\"}", None),
+            (r#"{"name": "a"}"#, None),
+            (r#"{"name":1}"#, None),
+            (r#"{"}"#, None),
+            (r#"{"a"}"#, None),
+            ("{}", None),
+        ] {
+            assert_eq!(one_text(json), want, "{json}");
+            if let Some((name, text)) = want {
+                let read: Value = serde_json::from_str(json).expect("JSON");
+                assert_eq!(read.get(name).and_then(Value::as_str), Some(text));
+            }
+        }
     }
 }

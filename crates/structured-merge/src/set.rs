@@ -147,6 +147,22 @@ impl FieldSet {
         })
     }
 
+    /// [`difference`](Self::difference) of a large set and a small one, in place.
+    #[must_use]
+    pub(crate) fn without(mut self, few: &Self) -> Self {
+        for taken in &few.nodes {
+            if let Ok(index) = self.find(&taken.element) {
+                let node = &mut self.nodes[index];
+                node.member &= !taken.member;
+                node.children = std::mem::take(&mut node.children).without(&taken.children);
+                if !node.member && node.children.is_empty() {
+                    self.nodes.remove(index);
+                }
+            }
+        }
+        self
+    }
+
     /// Paths in this one that are neither in the other nor below one of its paths.
     #[must_use]
     pub fn recursive_difference(&self, other: &Self) -> Self {

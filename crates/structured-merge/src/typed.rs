@@ -118,6 +118,18 @@ impl Schema {
         self.types.reconcile_root(set, self.root)
     }
 
+    /// Whether a leaf of the set may have something below it in a [plain](Schema::is_plain) object: an empty object or list
+    /// that is no leaf once it is filled.
+    pub(crate) fn may_fill(&self, set: &FieldSet) -> bool {
+        self.types.may_fill(set, self.root)
+    }
+
+    /// Whether no operation finds an error in the value: every item of a set or keyed list has a name, scalars are of their
+    /// types, and all that may be a scalar is one.
+    pub(crate) fn is_plain(&self, object: &Value) -> bool {
+        self.types.is_plain(object, self.root, 0)
+    }
+
     /// The set with the struct fields that lead to its paths.
     #[must_use]
     pub(crate) fn with_named_fields(&self, set: &FieldSet) -> FieldSet {

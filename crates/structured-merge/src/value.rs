@@ -33,7 +33,17 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
         (Value::Number(a), Value::Number(b)) => compare_numbers(num(a), num(b)) == Ordering::Equal,
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+            let is_same = |((left, a), (right, b)): ((&String, &Value), (&String, &Value))| {
+                if left == right { Some(equal(a, b)) } else { None }
+            };
+            let mut pairs = a.iter().zip(b).map(is_same);
+            a.len() == b.len()
+                && match pairs.find(|same| *same != Some(true)) {
+                    None => true,
+                    Some(Some(_)) => false,
+                    // The maps have other members, or an order of their own.
+                    Some(None) => a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b))),
+                }
         }
         _ => a == b,
     }
@@ -92,6 +102,14 @@ fn compare_objects(a: &Map<String, Value>, b: &Map<String, Value>) -> Ordering {
     let pairs = a.iter().zip(&b);
     let differing = pairs.map(|(a, b)| a.0.cmp(b.0).then_with(|| compare(a.1, b.1))).find(|order| order.is_ne());
     differing.unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
+/// The members by name, whatever the order in which the map holds them.
+pub(crate) fn in_order(map: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    // Maps are sorted, unless another crate has asked serde_json for the order of insertion.
+    let is_sorted = map.keys().is_sorted();
+    let others = if is_sorted { Vec::new() } else { sorted(map) };
+    map.iter().take(if is_sorted { map.len() } else { 0 }).chain(others)
 }
 
 /// The members by name, whatever the order in which the map holds them.
@@ -316,6 +334,18 @@ pub(crate) enum Escape {
 
 pub(crate) fn json_string(text: &str, escape: Escape, out: &mut String) {
     out.push('"');
+    // Beyond ASCII there are letters that JavaScript takes for the end of a line.
+    let is_plain = |byte: u8| {
+        byte >= b' '
+            && byte.is_ascii()
+            && !matches!(byte, b'"' | b'\\')
+            && (escape == Escape::Plain || !matches!(byte, b'<' | b'>' | b'&'))
+    };
+    if text.bytes().all(is_plain) {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),

@@ -10,7 +10,7 @@ const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 
 /// Returns the user of a certificate: its common name; its organizations are the groups.
-pub(super) fn user(der: &[u8]) -> Option<User> {
+pub(crate) fn user(der: &[u8]) -> Option<User> {
     let certificate = Certificate::from_der(der).ok()?;
     let mut user = User::default();
     for attribute in certificate.tbs_certificate().subject().iter() {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{ContentType, json as any_json, object};
+use super::{ContentType, json as any_json, object, plain, tree};
 use crate::recorded;
 
 #[test]
@@ -143,11 +143,92 @@ fn broken_yaml_names_the_line() {
     assert!(error.message("Pod").ends_with(" (613a20620a633a20643a20650a)"), "{}", error.message("Pod"));
 }
 
+/// What both readings make of a JSON text that counts as YAML.
+fn assert_same_in_yaml(text: &str) {
+    assert!(plain::is_same_in_yaml(text), "{text}");
+    assert_eq!(tree::from_yaml(text), tree::from_other_yaml(text), "{text}");
+}
+
+#[test]
+fn json_that_is_applied_is_read_as_the_yaml_parser_would_read_it() {
+    for text in [
+        r##"{"a":"yes","b":"null","c":"~","d":"0644","e":"1e3","f":"2001-01-01","g":"!!str x","h":"&x","i":"*x","j":"# x"}"##,
+        r#"{"a":"\"\\\/\n\r\t\u0026\u0000","<<":{"b":1},"=":1,"":2,"? x":{},"- x":[],"k: v":[[],{}]}"#,
+        r#"{"a":0,"b":-1,"c":999999999999999999,"d":true,"e":false,"f":null,"g":"ä€😀  ","h":[1,-2,"x",null]}"#,
+        "{\"a\": [\n1,\n{\n\"b\":   \"c\"\n}\n]\n}\n",
+        "{}",
+        "{ }",
+        "{\"a\":{},\"b\":[ ]}",
+    ] {
+        assert_same_in_yaml(text);
+    }
+    let deepest = 62;
+    assert_same_in_yaml(&format!("{{\"a\":{}{}}}", "[".repeat(deepest), "]".repeat(deepest)));
+    assert_same_in_yaml(&format!("{{\"{}\":1}}", "k".repeat(990)));
+    assert_same_in_yaml(&format!("{{\"a\":[1{}]}}", ",1".repeat(500_000)));
+    for text in [
+        "{\"a\":1.0}",
+        "{\"a\":1e3}",
+        "{\"a\":-0}",
+        "{\"a\":1234567890123456789}",
+        "{\"a\" :1}",
+        "{\"a\"\n:1}",
+        "{\"a\":\t1}",
+        "{\"a\":\"\u{85}\"}",
+        "{\"a\":\"\\ud83d\\ude00\"}",
+        "{\"a\":\"\\b\"}",
+        "{a: &x 1}",
+        "a: 1",
+        "[]",
+        " {}",
+    ] {
+        assert!(!plain::is_same_in_yaml(text), "{text}");
+    }
+}
+
+#[test]
+fn duplicate_keys_of_json_that_is_applied_are_findings_of_yaml() {
+    let decoded = super::yaml(b"{\"data\":{\"a\":1,\"a\":2}}").expect("the last one counts");
+    assert_eq!(decoded.value, json!({"data": {"a": 2}}));
+    assert_eq!(decoded.duplicates, ["yaml: unmarshal errors:\n  line 1: key \"a\" already set in map"]);
+}
+
+fn any_tree() -> impl Strategy<Value = Value> {
+    let text = prop_oneof!["[ -~]{0,8}", "[a-z<>&'\"\\\\:#{}*!%@`|?-]{0,4}", any::<String>()];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-1000..1000_i64).prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        text.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 40, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::btree_map(text.clone(), inner, 0..6).prop_map(|map| map.into_iter().collect()),
+        ]
+    })
+}
+
 fn text_like_json() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(&b"{}[]\",:\\u0123d8ef truefalsn-.E+\n\x00\xff&*|<!%@#?"[..]), 0..60)
 }
 
 proptest! {
+    #[test]
+    fn json_means_the_same_in_yaml(tree in any_tree(), is_pretty: bool) {
+        let tree = json!({"a": tree});
+        let text = if is_pretty { format!("{tree:#}") } else { tree.to_string() };
+        prop_assert_eq!(tree::from_yaml(&text), tree::from_other_yaml(&text));
+    }
+
+    #[test]
+    fn text_means_the_same_in_yaml(bytes in text_like_json()) {
+        let text = format!("{{\"a\":{}}}", String::from_utf8_lossy(&bytes));
+        prop_assert_eq!(tree::from_yaml(&text), tree::from_other_yaml(&text));
+    }
+
     #[test]
     fn no_bytes_make_it_panic(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..60), text_like_json()]) {
         let _ = object(&bytes, ContentType::Json);

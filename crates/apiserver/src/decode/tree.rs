@@ -10,6 +10,7 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Budget, DuplicateKeyPolicy};
 
+use super::plain;
 use crate::findings::{Findings, duplicate_field, shown_path};
 
 /// More than the largest body (3 MiB) of the smallest nodes that make sense; the default is too low for big lists.
@@ -18,7 +19,7 @@ const YAML_NODES_MAX: usize = 1 << 20;
 const YAML_DOCUMENTS_MAX: usize = 1024;
 /// Less than serde_json's: the YAML parser takes some 16 KiB of stack for each level in builds without optimisation, and a
 /// thread has 2 MiB. A thread that runs out of stack takes the process with it.
-const YAML_DEPTH_MAX: usize = 64;
+pub(super) const YAML_DEPTH_MAX: usize = 64;
 
 /// How many events aliases may stand for in a small text; each may take 160 bytes. In a larger one it is one for some bytes.
 /// Aliases of aliases would make a tree of any size from a few hundred bytes.
@@ -68,14 +69,26 @@ fn read(text: &str, found: &mut Found) -> Result<Value, serde_json::Error> {
 
 /// The first document of a YAML text.
 pub(super) fn from_yaml(text: &str) -> Result<(Value, Vec<String>), String> {
-    let documents = read_yaml(text, DuplicateKeyPolicy::LastWins).map_err(|(line, error)| at_line(line, &error))?;
-    let value = documents.into_iter().next().map_or(Value::Null, |Plain(value)| value);
-    // Our parser names a duplicate only when it refuses it, so this is a second reading.
-    let duplicates = match read_yaml(text, DuplicateKeyPolicy::Error) {
-        Ok(_) => Vec::new(),
-        Err((line, error)) => vec![format!("yaml: unmarshal errors:\n  line {line}: {error}")],
+    let mut found = Found::default();
+    if plain::is_same_in_yaml(text)
+        && let Ok(value) = read(text, &mut found)
+        && !found.has_duplicates
+    {
+        return Ok((value, Vec::new()));
+    }
+    from_other_yaml(text)
+}
+
+/// [`from_yaml`] of a text that is no JSON.
+pub(super) fn from_other_yaml(text: &str) -> Result<(Value, Vec<String>), String> {
+    let first = |documents: Vec<Plain>| documents.into_iter().next().map_or(Value::Null, |Plain(value)| value);
+    // Our parser names a duplicate only when it refuses it; almost no text has one.
+    let (line, error) = match read_yaml(text, DuplicateKeyPolicy::Error) {
+        Ok(documents) => return Ok((first(documents), Vec::new())),
+        Err(refused) => refused,
     };
-    Ok((value, duplicates))
+    let documents = read_yaml(text, DuplicateKeyPolicy::LastWins).map_err(|(line, error)| at_line(line, &error))?;
+    Ok((first(documents), vec![format!("yaml: unmarshal errors:\n  line {line}: {error}")]))
 }
 
 fn read_yaml(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<Plain>, (u64, String)> {

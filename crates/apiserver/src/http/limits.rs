@@ -18,7 +18,7 @@ use http::Method;
 use http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::path::{self, Target};
+use super::path::Target;
 use crate::registry::Registry;
 use crate::registry::query::Query;
 use crate::webhook::CALLERS_MAX;
@@ -120,11 +120,11 @@ impl Limits {
 // === impl Class ===
 
 impl Class {
-    pub(super) fn of(parts: &Parts, query: &Query) -> Self {
+    pub(super) fn of(parts: &Parts, target: &Target, query: &Query) -> Self {
         if !matches!(parts.method, Method::GET | Method::HEAD) {
             return Self::Writes;
         }
-        match path::parse(parts.uri.path()) {
+        match target {
             Target::Resource(path) if path.is_watch || path.name.is_empty() && query.flag("watch") => Self::LongRunning,
             Target::Resource(path) if path.subresource == "log" && query.flag("follow") => Self::LongRunning,
             _ => Self::Reads,
@@ -139,11 +139,11 @@ fn has_aliases(parts: &Parts, body: &[u8]) -> bool {
 }
 
 /// Whether a request is about objects that a webhook converts.
-pub(super) fn is_converted(registry: &Registry, parts: &Parts) -> bool {
+pub(super) fn is_converted(registry: &Registry, target: &Target) -> bool {
     if !registry.has_conversions.load(Ordering::Relaxed) {
         return false;
     }
-    match path::parse(parts.uri.path()) {
+    match target {
         Target::Resource(path) => registry
             .row(&path.group, &path.version, &path.plural)
             .is_some_and(|row| row.custom.as_ref().is_some_and(|custom| custom.conversion.is_some())),
@@ -152,11 +152,11 @@ pub(super) fn is_converted(registry: &Registry, parts: &Parts) -> bool {
 }
 
 /// Whether a request is heavy.
-pub(super) fn is_heavy(registry: &Registry, parts: &Parts, body: &[u8]) -> bool {
+pub(super) fn is_heavy(registry: &Registry, parts: &Parts, target: &Target, body: &[u8]) -> bool {
     if body.len() > HEAVY_BYTES {
         return true;
     }
-    match path::parse(parts.uri.path()) {
+    match target {
         // Lists and deletions of collections.
         Target::Resource(path) if path.name.is_empty() && parts.method != Method::POST => true,
         Target::Resource(path) if parts.method != Method::GET => {

@@ -54,6 +54,9 @@ pub(crate) fn parse(path: &str) -> Target {
 
 /// In a path, `+` is a plus.
 fn decode_segment(segment: &str) -> String {
+    if !segment.contains('%') {
+        return segment.to_owned();
+    }
     decode(&segment.replace('+', "%2B"))
 }
 

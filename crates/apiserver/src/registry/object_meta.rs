@@ -187,21 +187,29 @@ pub(crate) fn keep_system_fields(object: &mut Value, old: &Value, is_next_genera
     }
 }
 
-/// Whether a change increments the generation.
-pub(crate) fn is_next_generation(rule: Generation, object: &Value, old: &Value) -> bool {
-    let of = |object: &Value, field: &str| object["metadata"].get(field).cloned();
+/// Whether a change increments the generation; `content_differs` says whether the content is another one.
+pub(crate) fn is_next_generation(
+    rule: Generation,
+    object: &Value,
+    old: &Value,
+    content_differs: impl FnOnce(&Value, &Value) -> bool,
+) -> bool {
+    let differs = |field: &str| object["metadata"].get(field) != old["metadata"].get(field);
     match rule {
         Generation::None | Generation::Once => false,
         Generation::Content | Generation::ContentFromNone => content_differs(object, old),
-        Generation::ContentOrAnnotations => {
-            content_differs(object, old) || of(object, "annotations") != of(old, "annotations")
-        }
-        Generation::ContentOrLabels => content_differs(object, old) || of(object, "labels") != of(old, "labels"),
+        Generation::ContentOrAnnotations => differs("annotations") || content_differs(object, old),
+        Generation::ContentOrLabels => differs("labels") || content_differs(object, old),
     }
 }
 
-fn content_differs(object: &Value, old: &Value) -> bool {
-    let is_content = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
+/// Whether a field is content, of which the generation counts the changes.
+pub(crate) fn is_content(name: &str) -> bool {
+    !matches!(name, "apiVersion" | "kind" | "metadata" | "status")
+}
+
+/// Whether two objects have other content.
+pub(crate) fn content_differs(object: &Value, old: &Value) -> bool {
     let new = object.as_object().into_iter().flatten().filter(|(name, _)| is_content(name));
     let old = old.as_object().into_iter().flatten().filter(|(name, _)| is_content(name));
     !new.eq(old)

@@ -275,6 +275,9 @@ pub(crate) fn invalid_options(kind: &str, errors: &[FieldError]) -> Status {
 
 /// Percent-decodes; `+` is a space. What is no escape stays as it is, and what is no UTF-8 is replaced.
 pub(crate) fn decode(text: &str) -> String {
+    if !text.contains(['%', '+']) {
+        return text.to_owned();
+    }
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -80,9 +80,13 @@ pub(super) fn unregistered(row: &Row, object: &Value) -> Option<(String, String)
     if row.custom.is_some() || !object.is_object() {
         return None;
     }
+    // Almost all are; to know which versions there are takes longer.
+    if crate::schema::is_known(group, short, &kind) {
+        return None;
+    }
     let is_served = crate::schema::names_in(group, short).next().is_some();
     // Upstream knows older versions of its groups, too.
-    let is_known = if is_served { crate::schema::is_known(group, short, &kind) } else { group == row.resource.group };
+    let is_known = !is_served && group == row.resource.group;
     (!is_known).then_some((kind, version))
 }
 

@@ -21,6 +21,51 @@ pub(super) fn complete(schema: &'static Struct, object: &mut Map<String, Value>)
     }
 }
 
+/// Whether an object would be the same as a complete one if it were completed, as far as `is_compared` says of its fields.
+pub(super) fn completes_to(
+    schema: &'static Struct,
+    object: &Map<String, Value>,
+    complete: &Map<String, Value>,
+    is_compared: fn(&str) -> bool,
+) -> bool {
+    let is_same = |(name, value): (&String, &Value)| {
+        let Some(wanted) = complete.get(name) else { return false };
+        schema.field(name).map_or_else(|| value == wanted, |field| completes_within(&field.shape, value, wanted))
+    };
+    if !object.iter().filter(|(name, _)| is_compared(name)).all(is_same) {
+        return false;
+    }
+    // All that the object lacks is what completion adds.
+    let is_added = |(name, value): (&String, &Value)| {
+        object.contains_key(name) || schema.field(name).and_then(always_written).as_ref() == Some(value)
+    };
+    let is_there = |field: &Field| {
+        object.contains_key(field.name) || complete.contains_key(field.name) || always_written(field).is_none()
+    };
+    complete.iter().filter(|(name, _)| is_compared(name)).all(is_added)
+        && schema.fields.iter().filter(|field| is_compared(field.name)).all(is_there)
+}
+
+/// [`completes_to`] of a value.
+fn completes_within(shape: &Shape, value: &Value, complete: &Value) -> bool {
+    match (shape, value, complete) {
+        (Shape::Struct(id) | Shape::StructOr(id), Value::Object(value), Value::Object(complete)) => {
+            completes_to(id.schema(), value, complete, |_| true)
+        }
+        (Shape::List(element), Value::Array(values), Value::Array(complete)) if has_structs(element) => {
+            values.len() == complete.len()
+                && values.iter().zip(complete).all(|(value, complete)| completes_within(element, value, complete))
+        }
+        (Shape::Map(element), Value::Object(values), Value::Object(complete)) if has_structs(element) => {
+            let is_same = |(key, value): (&String, &Value)| {
+                complete.get(key).is_some_and(|complete| completes_within(element, value, complete))
+            };
+            values.len() == complete.len() && values.iter().all(is_same)
+        }
+        _ => value == complete,
+    }
+}
+
 fn within(shape: &Shape, value: &mut Value) {
     match (shape, value) {
         (Shape::Struct(id) | Shape::StructOr(id), Value::Object(object)) => complete(id.schema(), object),

@@ -100,16 +100,21 @@ struct Line {
     parsed: OnceLock<Struct>,
 }
 
+/// Group, version and kind.
+type Kind = (&'static str, &'static str, &'static str);
+
 struct Table {
     lines: Vec<Line>,
     by_name: HashMap<&'static str, Id>,
-    by_kind: HashMap<&'static str, Id>,
+    by_kind: HashMap<Kind, Id>,
 }
+
+/// The struct of which nothing is known.
+pub(crate) static UNKNOWN: Struct = Struct { short: "", fields: Vec::new(), has_defaults: false };
 
 /// The schema of a kind; none for custom resources.
 pub(crate) fn find(group: &str, version: &str, kind: &str) -> Option<&'static Struct> {
-    let table = table();
-    table.by_kind.get(format!("{group}/{version}/{kind}").as_str()).map(|id| id.schema())
+    table().by_kind.get(&(group, version, kind)).map(|id| id.schema())
 }
 
 /// The schema of this name: `io.k8s.api.core.v1.Pod`.
@@ -120,7 +125,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Struct> {
 /// The name of a kind's schema.
 pub(crate) fn name_of(group: &str, version: &str, kind: &str) -> Option<&'static str> {
     let table = table();
-    let id = table.by_kind.get(format!("{group}/{version}/{kind}").as_str())?;
+    let id = table.by_kind.get(&(group, version, kind))?;
     table.lines.get(usize::from(id.0)).map(|line| line.name)
 }
 
@@ -132,8 +137,7 @@ pub(crate) fn has_struct(short: &str) -> bool {
 /// The names of the schemas of all kinds of a group and version.
 pub(crate) fn names_in(group: &str, version: &str) -> impl Iterator<Item = &'static str> {
     let table = table();
-    let prefix = format!("{group}/{version}/");
-    let ids = table.by_kind.iter().filter(move |(kind, _)| kind.starts_with(&prefix)).map(|(_, id)| *id);
+    let ids = table.by_kind.iter().filter(move |(kind, _)| (kind.0, kind.1) == (group, version)).map(|(_, id)| *id);
     ids.filter_map(|id| table.lines.get(usize::from(id.0))).map(|line| line.name)
 }
 
@@ -161,6 +165,13 @@ pub(crate) fn documents() -> impl Iterator<Item = (&'static str, &'static str)> 
     table().lines.iter().map(|line| (line.name, line.openapi))
 }
 
+/// Parses `group/version/kind`.
+fn parse_kind(text: &'static str) -> Option<Kind> {
+    let (group, rest) = text.split_once('/')?;
+    let (version, kind) = rest.split_once('/')?;
+    Some((group, version, kind))
+}
+
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(Table::read)
@@ -181,7 +192,7 @@ impl Table {
             let fields = column();
             let id = Id(u16::try_from(table.lines.len()).unwrap_or(u16::MAX));
             table.by_name.insert(name, id);
-            table.by_kind.extend(kinds.split(' ').filter(|kind| !kind.is_empty()).map(|kind| (kind, id)));
+            table.by_kind.extend(kinds.split(' ').filter_map(parse_kind).map(|kind| (kind, id)));
             table.lines.push(Line { name, openapi, fields, parsed: OnceLock::new() });
         }
         table
@@ -192,8 +203,7 @@ impl Table {
 
 impl Id {
     pub(crate) fn schema(self) -> &'static Struct {
-        static NONE: Struct = Struct { short: "", fields: Vec::new(), has_defaults: false };
-        table().lines.get(usize::from(self.0)).map_or(&NONE, |line| line.parsed.get_or_init(|| Struct::parse(line)))
+        table().lines.get(usize::from(self.0)).map_or(&UNKNOWN, |line| line.parsed.get_or_init(|| Struct::parse(line)))
     }
 }
 

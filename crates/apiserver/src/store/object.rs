@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 use steersman_base::{Istr, ObjectKey, StringMap};
 
-use super::{DEPTH_MAX, NewState};
+use super::{DEPTH_MAX, NewState, json};
 
 /// What happened, as a watch says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,14 +111,9 @@ impl Draft {
     }
 
     fn entry(&mut self, key: &str, value: &Value) {
-        self.value(&Value::String(key.to_owned()));
+        json::string(key, &mut self.text);
         self.text.extend_from_slice(b":");
-        self.value(value);
-    }
-
-    fn value(&mut self, value: &Value) {
-        // Writing JSON into memory fails only for maps whose keys are no strings, and a `Value` has none.
-        let _ = serde_json::to_writer(&mut self.text, value);
+        json::write(value, &mut self.text);
     }
 
     /// Returns the number of bytes.

@@ -26,6 +26,10 @@ impl FieldManager<'_> {
         // is in its set, so no parent of what stays can go. Only an empty object that others have filled may.
         let now = managed.entries.get(id);
         if version == self.api_version && now.is_some_and(|now| last.fields.difference(&now.fields).is_empty()) {
+            // Most sets say so by themselves; all fields of an object take long.
+            if !schema.may_fill(&last.fields) && schema.is_plain(&merged) {
+                return Ok(merged);
+            }
             let fields = schema.to_field_set(&merged).map_err(UpdateError::Compare)?;
             if !has_filled(&last.fields, &fields) {
                 return Ok(merged);
@@ -89,4 +93,56 @@ fn has_filled(leaves: &FieldSet, fields: &FieldSet) -> bool {
         Some(found) if node.children.is_empty() => !found.children.is_empty(),
         Some(found) => has_filled(&node.children, &found.children),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::Schema;
+
+    fn schema() -> Schema {
+        let text = json!({"type": "string"});
+        let parts =
+            json!({"type": "object", "properties": {"a": text, "b": {"type": "object", "properties": {"a": text}}}});
+        let keyed = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"], "items": parts});
+        let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": text});
+        let any = json!({"x-kubernetes-int-or-string": true});
+        let free = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        Schema::custom_resource(Some(&json!({"type": "object", "properties": {
+            "text": text, "parts": parts, "keyed": keyed, "set": set, "any": any, "free": free,
+        }})))
+        .expect("structural")
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![Just(Value::Null), Just(json!(1)), "[ab]".prop_map(Value::from)];
+        leaf.prop_recursive(4, 12, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::btree_map("[ab]", inner, 0..3).prop_map(|map| json!(map)),
+            ]
+        })
+    }
+
+    fn object() -> impl Strategy<Value = Value> {
+        let name = prop::sample::select(&["text", "parts", "keyed", "set", "any", "free"][..]);
+        prop::collection::btree_map(name, value(), 0..4).prop_map(|map| json!(map))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn what_cannot_be_filled_is_not(last in object(), merged in object()) {
+            let schema = schema();
+            let Ok(last) = schema.to_field_set(&last) else { return Ok(()) };
+            if !schema.may_fill(&last) && schema.is_plain(&merged) {
+                let fields = schema.to_field_set(&merged);
+                prop_assert_eq!(fields.map(|fields| has_filled(&last, &fields)), Ok(false));
+            }
+        }
+    }
 }

@@ -11,6 +11,9 @@ use crate::schema::{Atom, Choice, ListType, MapType, Relation, Shape, TypeId, Ty
 use crate::set::{DEPTH_MAX, FieldSet, Node};
 use crate::value;
 
+/// The number of lists within each other that are looked at as a whole before their items are: containers, what each of them has.
+const LISTS_LOOKED_AT_MAX: usize = 3;
+
 /// The fields that one object has and another lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
@@ -50,8 +53,8 @@ type Members<'v> = Option<&'v Map<String, Value>>;
 #[derive(Clone, Copy)]
 struct Place {
     depth: usize,
-    /// Whether it is in a list that is known to have changed.
-    in_changed_list: bool,
+    /// The number of lists around it that are known to have changed.
+    changed_lists: usize,
 }
 
 impl Comparison {
@@ -113,7 +116,7 @@ impl<'v> Pair<'v> {
 impl Types {
     pub(super) fn compare_root(&self, old: &Value, new: &Value, ty: TypeId) -> Result<Comparison, ValidationErrors> {
         let pair = Pair { old: Some(old), new: Some(new) };
-        self.compare(pair, ty, Place { depth: 0, in_changed_list: false }).map(Changes::into_sets)
+        self.compare(pair, ty, Place { depth: 0, changed_lists: 0 }).map(Changes::into_sets)
     }
 
     fn compare(&self, pair: Pair<'_>, ty: TypeId, place: Place) -> Result<Changes, ValidationErrors> {
@@ -233,18 +236,23 @@ impl Types {
         place: Place,
         changes: &mut Changes,
     ) -> Result<(), ValidationErrors> {
-        // Most writes leave most lists alone; looking costs one walk, and only for lists that are in no other.
-        if !place.in_changed_list && old == new {
+        // Most writes leave most lists alone. Looking costs one walk for each list around, so it is done for few of them; in
+        // a list that has changed, what cannot be compared is an error even if it is the same.
+        let is_same = place.changed_lists < LISTS_LOOKED_AT_MAX && old == new;
+        if is_same && (place.changed_lists == 0 || self.has_plain_items(list, new, place.depth)) {
             return Ok(());
         }
-        let place = Place { depth: place.depth + 1, in_changed_list: true };
+        let place = Place { depth: place.depth + 1, changed_lists: place.changed_lists + 1 };
         let old = self.items(list, old)?;
         let new = self.items(list, new)?;
+        let mut from = 0;
         for (element, befores) in old.groups() {
-            self.compare_items(list, element, (&old, befores), (&new, new.places(element)), place, changes)?;
+            let afters = new.places_from(element, &mut from);
+            self.compare_items(list, element, (&old, befores), (&new, afters), place, changes)?;
         }
+        let mut from = 0;
         for (element, afters) in new.groups() {
-            if old.places(element).is_empty() {
+            if old.places_from(element, &mut from).is_empty() {
                 self.compare_items(list, element, (&old, &[]), (&new, afters), place, changes)?;
             }
         }
@@ -289,6 +297,61 @@ impl Types {
                 Ok(())
             }
             Err(errors) => Err(errors.under(element)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::Schema;
+
+    /// Keyed lists within keyed lists, whose items also have a set and an atomic list.
+    fn schema() -> Schema {
+        let list = |kind: &str, items: &Value| json!({"type": "array", "x-kubernetes-list-type": kind, "items": items});
+        let text = json!({"type": "string"});
+        let nested = (0..3).fold(json!({}), |inner, _| {
+            let item = json!({"type": "object", "properties": {
+                "a": text, "b": list("set", &text), "c": list("atomic", &text), "d": inner,
+            }});
+            let mut keyed = list("map", &item);
+            keyed["x-kubernetes-list-map-keys"] = json!(["a"]);
+            keyed
+        });
+        Schema::custom_resource(Some(&json!({"type": "object", "properties": {"d": nested}}))).expect("structural")
+    }
+
+    fn items() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![Just(Value::Null), Just(json!(1)), "[xy]".prop_map(Value::from)];
+        leaf.prop_recursive(6, 20, 3, |inner| {
+            let item = (prop::option::of("[xy]"), prop::sample::select(&["b", "c", "d"][..]), inner.clone());
+            let item = item.prop_map(|(key, name, value)| match key {
+                Some(key) => json!({"a": key, name: value}),
+                None => json!({name: value}),
+            });
+            prop_oneof![
+                3 => prop::collection::vec(item, 0..3).prop_map(Value::from),
+                1 => prop::collection::vec(inner, 0..3).prop_map(Value::from),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn a_plain_list_is_the_same_as_itself_item_by_item(items in items()) {
+            let schema = schema();
+            let object = json!({"d": items});
+            if schema.is_plain(&object) {
+                let pair = Pair { old: Some(&object), new: Some(&object) };
+                let place = Place { depth: 0, changed_lists: LISTS_LOOKED_AT_MAX };
+                let same = schema.types.compare(pair, schema.root, place).map(Changes::into_sets);
+                prop_assert_eq!(same, Ok(Comparison::default()));
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{ValidationErrors, invalid_atom};
+use super::{ValidationErrors, check_scalar, invalid_atom};
 use crate::path::PathElement;
 use crate::schema::{ListType, MapType, Relation, Shape, TypeId, Types};
 use crate::set::{DEPTH_MAX, FieldSet, Node};
@@ -46,7 +46,7 @@ impl Types {
         depth: usize,
     ) -> Result<Found, ValidationErrors> {
         let mut nodes = Vec::with_capacity(members.len());
-        for (name, value) in value::sorted(members) {
+        for (name, value) in value::in_order(members) {
             let field = map.field(name);
             let element = match field {
                 Some(field) => PathElement::Field(Arc::clone(&field.name)),
@@ -78,6 +78,58 @@ impl Types {
             push(&mut nodes, element.clone(), true, below);
         }
         Ok(Found { member: false, nodes })
+    }
+
+    pub(super) fn may_fill(&self, set: &FieldSet, ty: TypeId) -> bool {
+        let atom = self.atom(ty);
+        set.nodes.iter().any(|node| {
+            let below = match &node.element {
+                PathElement::Field(name) => atom.map.as_ref().map(|map| map.member(name)),
+                _ => atom.list.as_ref().map(|list| list.element),
+            };
+            let Some(below) = below else { return false };
+            if !node.children.is_empty() {
+                return self.may_fill(&node.children, below);
+            }
+            let atom = self.atom(below);
+            let is_granular = |list: &ListType| !matches!(list.relation, Relation::Atomic);
+            let may_have_parts =
+                atom.map.as_ref().is_some_and(|map| !map.atomic) || atom.list.as_ref().is_some_and(is_granular);
+            may_have_parts && atom.scalar.is_none()
+        })
+    }
+
+    pub(super) fn is_plain(&self, value: &Value, ty: TypeId, depth: usize) -> bool {
+        if depth > DEPTH_MAX {
+            return false;
+        }
+        let atom = self.atom(ty);
+        match (atom.shape(atom.choose(Some(value))), value) {
+            (Shape::Nothing, _) => false,
+            // Of a type like `IntOrString`, of which nothing is known.
+            (Shape::Map(_), Value::Object(_)) | (Shape::List(_), Value::Array(_)) if atom.scalar.is_some() => false,
+            (Shape::Map(map), Value::Object(members)) if !map.atomic => {
+                members.iter().all(|(name, member)| self.is_plain(member, map.member(name), depth + 1))
+            }
+            (Shape::List(list), Value::Array(items)) => self.has_plain_items(list, items, depth),
+            (Shape::Scalar(scalar), _) => check_scalar(scalar, Some(value), "").is_none(),
+            _ => true,
+        }
+    }
+
+    pub(super) fn has_plain_items(&self, list: &ListType, items: &[Value], depth: usize) -> bool {
+        let is_plain = |item: &Value| self.is_plain(item, list.element, depth + 1);
+        match &list.relation {
+            Relation::Atomic => true,
+            Relation::Set => items.iter().all(|item| {
+                let is_named = !matches!(item, Value::Object(_) | Value::Array(_) | Value::Null);
+                is_named && is_plain(item)
+            }),
+            Relation::Keyed(keys) => items.iter().all(|item| {
+                let has_key = keys.iter().any(|key| item.get(&**key).is_some());
+                (has_key || self.element_of(list, item).is_ok()) && is_plain(item)
+            }),
+        }
     }
 
     /// The set with the struct fields that lead to its paths.

@@ -38,6 +38,12 @@ impl Types {
             Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
             _ => return Err("associative list with keys may not have non-map elements".to_owned()),
         };
+        // Almost all lists have one key, and almost all items have it.
+        if let [name] = keys
+            && let Some(value) = members.get(&**name)
+        {
+            return Ok(PathElement::Key(Arc::new([(Arc::clone(name), value.clone())])));
+        }
         let mut found = Vec::with_capacity(keys.len());
         for name in keys {
             if let Some(value) = members.get(&**name) {
@@ -96,6 +102,21 @@ impl<'v> Items<'v> {
         let start = self.order.partition_point(|place| self.all[*place].0.cmp(element) == Ordering::Less);
         let len = self.order[start..].partition_point(|place| self.all[*place].0.cmp(element) == Ordering::Equal);
         &self.order[start..start + len]
+    }
+
+    /// [`places`](Self::places) of elements that are asked for in order. `from` is where the last search ended, 0 at first.
+    pub(super) fn places_from(&self, element: &PathElement, from: &mut usize) -> &[usize] {
+        let count = |order: &[usize], wanted: Ordering| {
+            order.iter().take_while(|place| self.all[**place].0.cmp(element) == wanted).count()
+        };
+        let start = *from + count(&self.order[*from..], Ordering::Less);
+        *from = start + count(&self.order[start..], Ordering::Equal);
+        &self.order[start..*from]
+    }
+
+    /// Whether the same elements are at the same places.
+    pub(super) fn is_aligned_with(&self, other: &Self) -> bool {
+        self.all.len() == other.all.len() && self.all.iter().zip(&other.all).all(|(a, b)| a.0 == b.0)
     }
 
     /// The elements in order, each with the places of its items.

@@ -109,6 +109,14 @@ impl Types {
         }
         errors.into_result()?;
         let old = self.items(list, old)?;
+        // The configuration has no element twice, so the live list has none twice, either.
+        if old.is_aligned_with(&new) {
+            let mut out = Vec::with_capacity(new.all.len());
+            for (place, (_, config)) in new.all.iter().enumerate() {
+                out.extend(self.merge(old.value(place), config, list.element, depth + 1)?);
+            }
+            return Ok(out);
+        }
         let mut order = Vec::with_capacity(old.all.len().max(new.all.len()));
         plan_order(&old, &new, &mut order);
         let mut out = Vec::with_capacity(order.len());

@@ -45,7 +45,7 @@ impl Types {
         depth: usize,
         errors: &mut ValidationErrors,
     ) {
-        for (name, member) in value::sorted(members) {
+        for (name, member) in value::in_order(members) {
             if errors.is_full() {
                 return;
             }

@@ -211,13 +211,16 @@ fn is_next_generation(row: &Row, object: &Value, stored: &Value, old: Option<&Va
         // What a webhook converts is compared in the version of the request.
         let is_converted = row.custom.as_ref().is_some_and(|custom| custom.conversion.is_some());
         let before = old.filter(|_| is_converted).unwrap_or(stored);
-        return Ok(object_meta::is_next_generation(generation, object, before));
+        return Ok(object_meta::is_next_generation(generation, object, before, object_meta::content_differs));
     }
-    let mut complete = object.clone();
-    convert::to_storage(row, &mut complete)?;
-    let (group, version, kind) = convert::storage_kind(row);
-    schema::complete(group, version, kind, &mut complete);
-    Ok(object_meta::is_next_generation(generation, &complete, stored))
+    let kind = convert::storage_kind(row);
+    let differs = |object: &Value, stored: &Value| !schema::completes_to(kind, object, stored, object_meta::is_content);
+    if convert::is_storage_version(row) {
+        return Ok(object_meta::is_next_generation(generation, object, stored, differs));
+    }
+    let mut converted = object.clone();
+    convert::to_storage(row, &mut converted)?;
+    Ok(object_meta::is_next_generation(generation, &converted, stored, differs))
 }
 
 // === impl Part ===
