@@ -19,7 +19,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use sync::{claimed, claimed_if, claimed_with};
+pub(crate) use sync::{Claimed, claimed, claimed_if, claimed_with};
 
 /// An object that selects others by their labels.
 pub(crate) trait Selecting: Kind {

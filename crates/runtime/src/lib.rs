@@ -116,6 +116,6 @@ pub mod __internal {
         pub use crate::serving::client::{AuthorityError, ClientAuthority, Identity, NotBelieved, PeerCertificates};
     }
     pub mod writer {
-        pub use crate::writer::naming::Naming;
+        pub use crate::writer::naming::{Created, Naming};
     }
 }

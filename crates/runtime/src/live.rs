@@ -20,7 +20,7 @@ use steersman_informer::WireError;
 use steersman_informer::{HasResource, Selection, Target};
 use steersman_model::{DecodeError, Encoded, View};
 
-use crate::connection::exchange::{JSON, JSON_METADATA, THROTTLED_MIN, retry_after};
+use crate::connection::exchange::{ANSWER_WITHIN, JSON, JSON_METADATA, THROTTLED_MIN, retry_after};
 use crate::reconcile::Freshness;
 
 /// Reads from the server, with one account. Cheap to clone.
@@ -63,6 +63,14 @@ pub enum LiveReadError {
         what: String,
         /// The time to wait.
         wait: Duration,
+    },
+    /// The server took the request, and has not answered it for longer than servers take.
+    #[error("cannot read {what}: no answer within {} s", within.as_secs())]
+    TooSlow {
+        /// The object.
+        what: String,
+        /// The time that was waited.
+        within: Duration,
     },
     /// The response cannot be decoded.
     #[error("cannot read {what}: {source}")]
@@ -262,8 +270,22 @@ async fn fetch(
     fetch_within(client, &resource.object_path(key), accept, ANSWER_BYTES_MAX, Witness::Api, &what).await
 }
 
-/// Reads an answer of at most so many bytes; `None` for a 404 of a witness. `what` is for errors.
+/// Reads an answer of at most so many bytes; `None` for a 404 of a witness. `what` is for errors. A proxy may answer the pings
+/// of a connection and never a request, so the time is limited.
 async fn fetch_within(
+    client: &kube::Client,
+    path: &str,
+    accept: &str,
+    bytes_max: usize,
+    witness: Witness,
+    what: &(dyn Fn() -> String + Sync),
+) -> Result<Option<Bytes>, LiveReadError> {
+    let exchange = exchange(client, path, accept, bytes_max, witness, what);
+    let too_slow = |_| LiveReadError::TooSlow { what: what(), within: ANSWER_WITHIN };
+    tokio::time::timeout(ANSWER_WITHIN, exchange).await.map_err(too_slow)?
+}
+
+async fn exchange(
     client: &kube::Client,
     path: &str,
     accept: &str,
@@ -326,12 +348,35 @@ pub(crate) async fn list_of<V: View>(client: &kube::Client, target: &Target) -> 
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
     use serde_json::json;
     use steersman_model::Kind;
     use steersman_model::core::PodView;
 
     use super::*;
     use crate::test_server::TestServer;
+
+    /// A client whose requests are taken and never answered, as by a proxy whose server hangs.
+    fn unanswered() -> kube::Client {
+        let silence = |_: Request<Body>| std::future::pending::<Result<http::Response<Body>, std::io::Error>>();
+        kube::Client::new(tower::service_fn(silence), "default")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_is_never_answered_ends_and_gives_back_its_turn() {
+        let turns = LiveReads::default();
+        let live = Live::in_turn(unanswered(), turns.clone()).of_pass(Freshness::ReadLive);
+        let key = ObjectKey::new("ns", "a");
+        // More than may read at once.
+        let reads = (0..20).map(|_| live.get::<PodView>(&key));
+        let reads = tokio::time::timeout(Duration::from_secs(600), futures::future::join_all(reads)).await;
+        let reads = reads.expect("every read ends");
+        let is_slow = |read: &Result<_, _>| matches!(read, Err(LiveReadError::TooSlow { .. }));
+        assert!(reads.iter().all(is_slow), "{reads:?}");
+        assert!(turns.turn().now_or_never().is_some(), "all turns are back");
+        let document = tokio::time::timeout(Duration::from_secs(600), live.get_document("/openapi/v3")).await;
+        assert!(matches!(document, Ok(Err(LiveReadError::TooSlow { .. }))), "{document:?}");
+    }
 
     /// A proxy without a server behind it would make every owner absent.
     #[tokio::test]

@@ -49,7 +49,7 @@ mod typed;
 
 pub use behalf::Behalf;
 pub use error::{Rejection, RejectionCause, RejectionDetails, WriteError};
-pub(crate) use naming::Naming;
+pub(crate) use naming::{Created, Naming};
 pub use options::{Delete, Patch, Propagation, Retries, Selected};
 pub use outcome::Outcome;
 pub use typed::Upserted;

@@ -1,5 +1,7 @@
 //! The shell: recognize the request → review the access of its user → approve it.
 
+use std::time::Duration;
+
 use http::{Request, header};
 use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
@@ -17,6 +19,8 @@ const REQUESTS: &Resource = &CertificateSigningRequestView::RESOURCE;
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 /// The longest answer: the review with its reason.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// The authorizers of a server may ask a webhook, for half a minute by default, and more than one.
+const PATIENCE: Duration = Duration::from_secs(65);
 
 /// Approves requests of kubelets.
 pub(super) struct Approving {
@@ -69,6 +73,11 @@ impl Reviews {
     }
 
     async fn is_allowed(&self, review: &Value) -> Result<bool, Error> {
+        let slow = || Error::message(format!("cannot review access: the server did not answer within {PATIENCE:?}"));
+        tokio::time::timeout(PATIENCE, self.ask(review)).await.unwrap_or_else(|_| Err(slow()))
+    }
+
+    async fn ask(&self, review: &Value) -> Result<bool, Error> {
         let json = "application/json";
         let request = Request::post(REVIEWS).header(header::ACCEPT, json).header(header::CONTENT_TYPE, json);
         let response = self.client.send(request.body(Body::from(review.to_string().into_bytes()))?).await?;

@@ -5,7 +5,10 @@
 //! 2. No step deletes an available pod while `replicas - maxUnavailable` or fewer *would remain*: a pod remains if its
 //!    ReplicaSet still wants it ([`Size::remaining`]). The status of a ReplicaSet is late, so it may count pods that
 //!    are about to be deleted or were deleted since; a status of an older spec counts as zero.
-//! 3. Unavailable pods of old ReplicaSets are deleted first: they serve nobody, and could block the update.
+//!    The worst case counts: a ReplicaSet deletes pods that are not ready first, but among those that are ready it may delete
+//!    available ones before others, which wait for `minReadySeconds`.
+//! 3. Pods of old ReplicaSets whose deletion takes no available pod are deleted first: they serve nobody, and could block
+//!    the update. They are those that are not ready, and all of a ReplicaSet without an available pod.
 //! 4. If the new pods become available, every step is followed by another until the new ReplicaSet has them all. A step
 //!    that waits for a status is enqueued by it: every ReplicaSet reports on every spec.
 //!
@@ -34,6 +37,8 @@ pub(super) struct Limits {
 pub(super) struct Size {
     /// The number of pods it wants.
     pub(super) wanted: i32,
+    /// The number of ready pods in its status, available or not.
+    pub(super) ready: i32,
     /// The number of available pods in its status. It can exceed `wanted` just after a scale-down.
     pub(super) available: i32,
     /// Whether the status is about the current spec.
@@ -67,7 +72,7 @@ pub(super) fn old_sizes(limits: Limits, new: Size, old: &[Size]) -> Vec<i32> {
     if may_go <= 0 {
         return sizes;
     }
-    take(&mut sizes, may_go, |at| old[at].unavailable());
+    take(&mut sizes, may_go, |at| old[at].spare());
     let remaining = sum(old.iter().map(|set| set.remaining())).saturating_add(new.remaining());
     take(&mut sizes, remaining.saturating_sub(limits.available_min()), |_| i32::MAX);
     sizes
@@ -92,15 +97,18 @@ fn sum(counts: impl Iterator<Item = i32>) -> i32 {
 impl Size {
     /// Returns the size of a ReplicaSet.
     pub(super) fn of(set: &ReplicaSetView) -> Self {
-        Self { wanted: wanted(set), available: set.status.available_replicas, observed: is_observed(set) }
+        let status = &set.status;
+        let observed = is_observed(set);
+        Self { wanted: wanted(set), ready: status.ready_replicas, available: status.available_replicas, observed }
     }
 
     /// Returns the number of available pods that certainly remain when the ReplicaSet has reached its wanted size.
     ///
-    /// It deletes unavailable pods first, so at most the wanted number remains. If its status is about an older spec,
-    /// nothing is certain: it may have been scaled down and up again, and the new pods are not available.
+    /// It deletes pods that are not ready first; of the ready ones that go, each may be an available one. If its status is
+    /// about an older spec, nothing is certain: it may have been scaled down and up again, and the new pods are not available.
     pub(super) fn remaining(self) -> i32 {
-        if self.observed { self.reported() } else { 0 }
+        let waiting = self.ready.max(0).saturating_sub(self.available.max(0)).max(0);
+        if self.observed { self.available.min(self.wanted.saturating_sub(waiting)).max(0) } else { 0 }
     }
 
     /// Returns the number of available pods in its status, at most the wanted number; also if the status is about an
@@ -109,9 +117,13 @@ impl Size {
         self.available.min(self.wanted).max(0)
     }
 
-    /// Returns the number of wanted pods that are known to be unavailable.
-    fn unavailable(self) -> i32 {
-        if self.observed { self.wanted.saturating_sub(self.remaining()) } else { 0 }
+    /// Returns the number of wanted pods that it can delete without an available one among them.
+    fn spare(self) -> i32 {
+        match self.remaining() {
+            _ if !self.observed => 0,
+            0 => self.wanted,
+            _ => self.wanted.saturating_sub(self.ready.max(self.available)),
+        }
     }
 }
 

@@ -37,27 +37,30 @@ impl Reconciler for EndpointSlices {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let outcome = self.sync(cx, key).await;
         self.metrics.synced(if outcome.is_ok() { "success" } else { "error" });
-        outcome.map(|()| Action::Done)
+        outcome
     }
 }
 
 impl EndpointSlices {
-    async fn sync(&self, cx: &Context, key: &ObjectKey) -> Result<(), Error> {
+    async fn sync(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let Some(service) = self.services.get(key) else {
             // The garbage collector deletes the slices of a deleted service.
             self.forget(key);
-            return Ok(());
+            return Ok(Action::Done);
         };
         if !service_pods::has_endpoints(&service) {
             self.forget(key);
-            return Ok(());
+            return Ok(Action::Done);
         }
         let pods = self.pods.of(&service);
         self.log_invalid(&pods);
         let families = endpoint::families(&service);
-        let (ours, others) = by_family(self.slices(cx, key).await?, &families);
+        let slices = self.slices.get(cx, key).await?;
+        let known = slices.iter().map(|slice| slice.meta().name.clone()).collect();
+        let usable = slices.into_iter().filter(|slice| !slice.meta().is_terminating()).collect();
+        let (ours, others) = by_family(usable, &families);
         let (time, seen) = self.memory.times.observe(&service, &pods);
-        let mut pass = Pass::new(self, cx, &service, key, &pods, time);
+        let mut pass = Pass::new(self, cx, &service, key, &pods, time, known);
         for (family, slices) in ours {
             pass.family(family, slices).await;
         }
@@ -68,13 +71,6 @@ impl EndpointSlices {
             self.memory.times.keep(key, seen);
         }
         pass.end()
-    }
-
-    /// Returns the slices of the service that we manage, without terminating ones.
-    async fn slices(&self, cx: &Context, key: &ObjectKey) -> Result<Vec<Arc<EndpointSliceView>>, Error> {
-        let mut slices = self.slices.get(cx, key).await?;
-        slices.retain(|slice| !slice.meta().is_terminating());
-        Ok(slices)
     }
 
     fn node(&self, name: &Istr) -> NodeSeen {

@@ -1,5 +1,6 @@
 //! The shell: observe → plan → create, update and delete slices.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use steersman_base::{Istr, Meta, ObjectKey, Resource};
@@ -50,13 +51,14 @@ impl Reconciler for Mirror {
         let began = Instant::now();
         let done = self.sync(cx, key).await;
         self.metrics.took(began.elapsed());
-        done.map(|()| Action::Done)
+        done
     }
 }
 
 impl Mirror {
-    async fn sync(&self, cx: &Context, key: &ObjectKey) -> Result<(), Error> {
+    async fn sync(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let mut slices = self.slices.get(cx, key).await?;
+        let known: BTreeSet<Istr> = slices.iter().map(|slice| slice.meta().name.clone()).collect();
         slices.retain(|slice| !slice.meta().is_terminating());
         let endpoints = cx.get(&self.endpoints, key).await?;
         let has_mirror = self.services.get(key).is_some_and(|service| has_mirror(&service));
@@ -69,23 +71,36 @@ impl Mirror {
             for slice in &slices {
                 self.delete(&write, slice).await?;
             }
-            return Ok(());
+            return Ok(Action::Done);
         };
         let plan = plan(mirrored, slices, self.endpoints_per_subset_max);
         self.report(cx, mirrored, plan.skipped);
         self.metrics.planned(key, &plan);
-        self.write(cx, mirrored, plan).await
+        self.write(cx, mirrored, plan, &known).await
     }
 
-    /// Creates, then updates, then deletes; the first failure is the last write.
-    async fn write(&self, cx: &Context, endpoints: &EndpointsView, plan: Plan) -> Result<(), Error> {
+    /// Creates, then updates, then deletes; the first failure is the last write. `known` are the names of the slices that this
+    /// pass has seen.
+    async fn write(
+        &self,
+        cx: &Context,
+        endpoints: &EndpointsView,
+        plan: Plan,
+        known: &BTreeSet<Istr>,
+    ) -> Result<Action, Error> {
+        let mut action = Action::Done;
         let write = cx.writer.on_behalf_of(endpoints.meta());
         // The garbage collector deletes slices of Endpoints that are terminating; new ones would make it more work.
         for slice in plan.create.iter().filter(|_| !endpoints.meta().is_terminating()) {
-            match self.create(&write, slice).await {
+            match self.create(&write, slice, known).await {
                 // There is nothing to create in any more.
-                Err(WriteError::NamespaceTerminating) => return Ok(()),
-                created => created?,
+                Err(WriteError::NamespaceTerminating) => return Ok(Action::Done),
+                created => {
+                    if !created? {
+                        // Its addresses may be others.
+                        action = Action::Again;
+                    }
+                }
             }
         }
         for slice in &plan.update {
@@ -97,21 +112,29 @@ impl Mirror {
         for slice in &plan.delete {
             self.delete(&write, slice).await?;
         }
-        Ok(())
+        Ok(action)
     }
 
-    async fn create(&self, write: &Behalf<'_>, slice: &EndpointSliceView) -> Result<(), WriteError> {
-        // Slices of this pass are looked for by their endpoints; one that came late is seen by the next.
-        let naming = Naming { prefix: slice.meta().generate_name(), is_seen: &|_| false };
+    /// Creates a slice. Returns whether it is this one, and not that of an earlier create: its addresses may be others, and the
+    /// event that shows it must trigger a pass.
+    async fn create(
+        &self,
+        write: &Behalf<'_>,
+        slice: &EndpointSliceView,
+        known: &BTreeSet<Istr>,
+    ) -> Result<bool, WriteError> {
+        let naming = Naming { prefix: slice.meta().generate_name(), is_seen: &|name| known.contains(name) };
         let body = |name: &str| {
             let metadata = Meta { name: Istr::new(name), ..slice.meta().clone() };
             object_body(&EndpointSliceView { metadata, ..slice.clone() })
         };
         let why = Why::NeedsSlice { endpoints: slice.endpoints.len() };
         let created = write.create_named(SLICES, naming, body, &why).await?;
-        self.tracker.wrote(&created);
+        if !created.is_earlier {
+            self.tracker.wrote(&created.meta);
+        }
         self.metrics.changed("create");
-        Ok(())
+        Ok(!created.is_earlier)
     }
 
     async fn delete(&self, write: &Behalf<'_>, slice: &EndpointSliceView) -> Result<(), WriteError> {

@@ -35,6 +35,15 @@ pub(crate) async fn create(
     cx.writer.on_behalf_of(owner).create(REVISIONS, body, &why).await
 }
 
+/// Reads the revision that has the name of a new one. One that was deleted since is no collision: the next pass creates the new
+/// one under that name.
+pub(crate) async fn taken(cx: &Context, revision: &ControllerRevisionView) -> Result<ControllerRevisionView, Error> {
+    let key = revision.meta().key();
+    let taken = cx.live.get::<ControllerRevisionView>(&key).await?;
+    taken
+        .ok_or_else(|| Error::message(format!("revision {key} was in the way and has been deleted: it is tried again")))
+}
+
 /// Gives a revision another number.
 pub(crate) async fn renumber(
     cx: &Context,

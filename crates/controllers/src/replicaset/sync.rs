@@ -14,7 +14,7 @@ use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteEr
 use super::metrics::Metrics;
 use super::plan::{Plan, plan, wanted};
 use super::{Options, Replicated, status};
-use crate::claim::{claimed, owner_ref, usable};
+use crate::claim::{Claimed, claimed, owner_ref, usable};
 use crate::pod;
 
 const PODS: &Resource = &PodView::RESOURCE;
@@ -57,7 +57,7 @@ impl<V: Replicated> Reconciler for Sets<V> {
         let now = cx.clock.now();
         let outcome = match plan(&*set, active, || self.related(&set), self.options, now) {
             Plan::Nothing => Ok(()),
-            Plan::Create { count } => create(cx, &*set, active, count).await,
+            Plan::Create { count } => create(cx, &*set, &pods, count).await,
             Plan::Delete { pods } => {
                 self.metrics.count(active, &pods, now);
                 delete(cx, &*set, active.len(), pods).await
@@ -83,14 +83,16 @@ impl<V: Replicated> Sets<V> {
     }
 }
 
-async fn create<V: Replicated>(cx: &Context, set: &V, active: &[Arc<PodView>], count: usize) -> Result<(), WriteError> {
+async fn create<V: Replicated>(cx: &Context, set: &V, pods: &Claimed<PodView>, count: usize) -> Result<(), WriteError> {
     let write = cx.writer.on_behalf_of(set.meta());
     let prefix = pod::name_prefix(&set.meta().name);
     let template = set.template();
     let pod = template.new_pod(PodName::Prefix(&prefix), &set.meta().namespace, &owner_ref(set));
     let body = |name: &str| template.pod_body(&pod.under(PodName::Chosen { name, prefix: &prefix }));
-    let why = Why::TooFew { have: active.len(), want: wanted(set) };
-    let naming = Naming { prefix: &prefix, is_seen: &|name| active.iter().any(|pod| pod.meta().name == *name) };
+    let why = Why::TooFew { have: pods.own.len(), want: wanted(set) };
+    // A pod that came late may have failed by now: it does not count, and its name must not be used again.
+    let is_seen = |name: &str| pods.own.iter().chain(&pods.others).any(|pod| pod.meta().name == *name);
+    let naming = Naming { prefix: &prefix, is_seen: &is_seen };
     let (_, failure) = write.slow_start(count, |_| write.create_named(PODS, naming, &body, &why)).await;
     // Nothing can be created in a terminating namespace.
     failure.map_or(Ok(()), Err).ok_if_terminating()

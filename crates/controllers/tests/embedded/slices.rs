@@ -12,6 +12,7 @@ use steersman_runtime::decisions::Filter;
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, expect};
 
 use crate::quiet;
+use crate::scenarios::endpointslice_mirroring as mirroring;
 use crate::scenarios::issues::flap;
 use crate::scenarios::services::{
     self as scenarios, CONTROLLERS, add_node, addresses_in_words, all, endpoints_in_words, kill_pod, run_pod, service,
@@ -64,6 +65,73 @@ async fn a_lost_reply_never_makes_a_second_slice() -> Result<(), Failure> {
         until_endpoints(&cluster, "web", &["10.1.0.1 ready"]).await?;
         let slices = until_slices(&cluster, "web", &["10.1.0.1 ready"]).await?;
         expect(slices.len() == 1, "there is one slice", &slices)?;
+        quiet(cluster).await?;
+    }
+    Ok(())
+}
+
+/// A proxy answers 504, and the create arrives 50 ms later: with the pods of the first pass, not with those of the second.
+#[tokio::test(start_paused = true)]
+async fn a_slice_of_a_create_that_arrived_late_is_brought_up_to_date() -> Result<(), Failure> {
+    for (name, verb) in [("seen late", Some(Verb::Watch)), ("seen at once", None)] {
+        let faults = Faults::default();
+        if let Some(watch) = verb {
+            faults.on(watch, "endpointslices").happens(Fault::Lag(Duration::from_secs(4)));
+        }
+        let late = Fault::RefuseThenDo(http::StatusCode::GATEWAY_TIMEOUT, Duration::from_millis(50));
+        faults.on(Verb::Create, "endpointslices").nth(1).happens(late);
+        // So that the pass of the pod's event is not the one that finds the slice: a retry is, and no other pass is due.
+        faults.on(Verb::Create, "endpointslices").nth(2).refuse(http::StatusCode::FORBIDDEN);
+        let cluster = TestCluster::builder()
+            .options(endpointslice::Options { endpoints_per_slice_max: 2, ..endpointslice::Options::default() })
+            .controllers(&[controllers::ENDPOINT_SLICE])
+            .faults(&faults)
+            .start()
+            .await?;
+        let node = add_node(&cluster, "a", None).await?;
+        run_pod(&cluster, "one", &node, "10.1.0.1").await?;
+        run_pod(&cluster, "two", &node, "10.1.0.2").await?;
+        set_ready(&cluster, "two", false).await?;
+        cluster.create(service("web", json!({}))).await?;
+        cluster.advance(Duration::from_millis(200)).await;
+        set_ready(&cluster, "two", true).await?;
+        cluster.advance(Duration::from_secs(60)).await;
+        let slices = slices_of(&cluster, "web").await?;
+        let want = ["10.1.0.1 ready", "10.1.0.2 ready"];
+        expect(endpoints_in_words(&slices) == want, &format!("{name}: both are published"), &slices)?;
+
+        // The second slice does not get the name of the first.
+        run_pod(&cluster, "three", &node, "10.1.0.3").await?;
+        cluster.advance(Duration::from_secs(60)).await;
+        let slices = slices_of(&cluster, "web").await?;
+        expect(slices.len() == 2 && all(&slices).count() == 3, &format!("{name}: the third is, too"), &slices)?;
+        quiet(cluster).await?;
+    }
+    Ok(())
+}
+
+/// The same for addresses that are mirrored.
+#[tokio::test(start_paused = true)]
+async fn a_mirrored_slice_of_a_create_that_arrived_late_is_brought_up_to_date() -> Result<(), Failure> {
+    for lag in [None, Some(Duration::from_secs(4))] {
+        let faults = Faults::default();
+        if let Some(lag) = lag {
+            faults.on(Verb::Watch, "endpointslices").happens(Fault::Lag(lag));
+        }
+        let late = Fault::RefuseThenDo(http::StatusCode::GATEWAY_TIMEOUT, Duration::from_millis(50));
+        faults.on(Verb::Create, "endpointslices").nth(1).happens(late);
+        let cluster = mirroring::cluster().faults(&faults).start().await?;
+        cluster.create(mirroring::service()).await?;
+        cluster.create(mirroring::endpoints(json!([mirroring::subset(&["192.0.2.1"], 80)]))).await?;
+        cluster.advance(Duration::from_millis(200)).await;
+        mirroring::set_subsets(&cluster, json!([mirroring::subset(&["192.0.2.1", "192.0.2.2"], 80)])).await?;
+        cluster.advance(Duration::from_secs(60)).await;
+        mirroring::until_slices(&cluster, &["IPv4 80 192.0.2.1 192.0.2.2"]).await?;
+        // The second slice does not get the name of the first.
+        let two = json!([mirroring::subset(&["192.0.2.1", "192.0.2.2"], 80), mirroring::subset(&["192.0.2.3"], 90)]);
+        mirroring::set_subsets(&cluster, two).await?;
+        cluster.advance(Duration::from_secs(60)).await;
+        mirroring::until_slices(&cluster, &["IPv4 80 192.0.2.1 192.0.2.2", "IPv4 90 192.0.2.3"]).await?;
         quiet(cluster).await?;
     }
     Ok(())

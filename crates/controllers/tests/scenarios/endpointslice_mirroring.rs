@@ -89,29 +89,29 @@ pub(crate) async fn more_addresses_than_fit_are_left_out_and_told(cluster: &Test
     expect_eq("the service stays", &held, &true)
 }
 
-fn service() -> Service {
+pub(crate) fn service() -> Service {
     let service = json!({ "metadata": { "name": "db" }, "spec": { "ports": [{ "port": 80 }] } });
     serde_json::from_value(service).expect("it is a service")
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
-fn endpoints(subsets: Value) -> Endpoints {
+pub(crate) fn endpoints(subsets: Value) -> Endpoints {
     serde_json::from_value(json!({ "metadata": { "name": "db" }, "subsets": subsets })).expect("it is endpoints")
 }
 
-fn subset(ips: &[&str], port: i32) -> Value {
+pub(crate) fn subset(ips: &[&str], port: i32) -> Value {
     let addresses: Vec<_> = ips.iter().map(|ip| json!({ "ip": ip })).collect();
     json!({ "addresses": addresses, "ports": [{ "port": port }] })
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
-async fn set_subsets(cluster: &TestCluster, subsets: Value) -> Result<(), Failure> {
+pub(crate) async fn set_subsets(cluster: &TestCluster, subsets: Value) -> Result<(), Failure> {
     let patch = Patch::Merge(json!({ "subsets": subsets }));
     cluster.api::<Endpoints>().patch("db", &PatchParams::default(), &patch).await?;
     Ok(())
 }
 
-async fn until_slices(cluster: &TestCluster, want: &[&str]) -> Result<(), Failure> {
+pub(crate) async fn until_slices(cluster: &TestCluster, want: &[&str]) -> Result<(), Failure> {
     let slices = async || {
         let slices = cluster.api::<EndpointSlice>().list(&ListParams::default()).await?.items;
         let mut shapes: Vec<String> = slices.iter().map(shape).collect();

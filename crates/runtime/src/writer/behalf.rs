@@ -29,6 +29,8 @@ pub(super) struct Answer {
     body: Bytes,
     /// Whether the server returned only a status, and not the object.
     is_status: bool,
+    /// Whether this is the answer to a read after the write, and not to the write.
+    pub(super) is_found: bool,
 }
 
 // === impl Behalf ===
@@ -263,7 +265,7 @@ impl<'a> Behalf<'a> {
         shadow.then(|| {
             let meta = answer::as_if_written(&call.key, &call.body);
             self.log(call, &meta, why, Fate::WouldWrite);
-            Answer { meta, body: call.body.clone(), is_status: false }
+            Answer { meta, body: call.body.clone(), is_status: false, is_found: false }
         })
     }
 
@@ -383,10 +385,10 @@ pub(super) fn object(resource: &Resource, key: ObjectKey) -> Call<'_> {
 pub(super) fn read(call: &Call<'_>, body: Bytes) -> Result<Answer, Failure> {
     if matches!(call.verb, Verb::Delete(_) | Verb::DeleteCollection) {
         let meta = Meta { name: call.key.name.clone(), namespace: call.key.namespace.clone(), ..Meta::default() };
-        return Ok(Answer { meta, body, is_status: false });
+        return Ok(Answer { meta, body, is_status: false, is_found: false });
     }
     let (meta, is_status) = answer::written(&body)?;
-    Ok(Answer { meta, body, is_status })
+    Ok(Answer { meta, body, is_status, is_found: false })
 }
 
 // === impl Answer ===
@@ -394,7 +396,7 @@ pub(super) fn read(call: &Call<'_>, body: Bytes) -> Result<Answer, Failure> {
 impl Answer {
     /// The result of a write whose object was found.
     pub(super) fn found(meta: Written) -> Self {
-        Self { meta, body: Bytes::new(), is_status: false }
+        Self { meta, body: Bytes::new(), is_status: false, is_found: true }
     }
 }
 

@@ -31,6 +31,10 @@ pub enum WriteError {
     /// The write was not sent: the server cannot be reached.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
+    /// The write was not sent: the read of the object that it depends on had no answer in time, or one that makes no sense, as
+    /// from a proxy or an aggregated API. It says nothing about the server.
+    #[error("the object cannot be read: {0}")]
+    Unreadable(String),
     /// The write was not sent and never can be: the object has no JSON form, or its name is no valid path. A retry does
     /// not help, and it says nothing about the server.
     #[error("the write cannot be made: {0}")]

@@ -2,8 +2,8 @@
 //!
 //! If the response to a create is lost, or does not tell, the server can be asked for the chosen name at once. If the
 //! object exists, the create was made, and nothing went wrong. If it does not, the request may still be in flight: the
-//! name is kept, and the next create of the owner uses it, so that the server refuses the second of the two. Names are
-//! kept in memory: a restarted manager knows none.
+//! name is kept, and the next create of the owner uses it, so that the server refuses the second of the two. The object is
+//! then as the first create asked for, and the result says so. Names are kept in memory: a restarted manager knows none.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::behalf::{Answer, Behalf, object, read};
 use super::error::Failure;
 use super::in_flight::{InFlight, Name};
 use super::send::{Call, Verb};
-use super::{Naming, WriteError, Written};
+use super::{Created, Naming, WriteError};
 use crate::Reason;
 
 /// The number of names that are tried if they are in use. Among five letters, even one rarely is.
@@ -33,7 +33,7 @@ impl Behalf<'_> {
     /// Creates an object in the owner's namespace, under a name that is chosen here as the server would for
     /// `generateName`: so that after a lost response the server can be asked for it, and the create can be retried
     /// without making a second object. `body` returns the JSON body for a name; the object must be controlled by the
-    /// owner.
+    /// owner. The object may be that of an earlier create, with another body ([`Created::is_earlier`]).
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -44,7 +44,7 @@ impl Behalf<'_> {
         naming: Naming<'_>,
         body: impl Fn(&str) -> Vec<u8>,
         why: &dyn Reason,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<Created, WriteError> {
         let namespace = self.owner.map(|owner| owner.namespace.clone()).unwrap_or_default();
         let mut tries = 0;
         loop {
@@ -55,14 +55,15 @@ impl Behalf<'_> {
             let call = Call { verb: Verb::Create, body, ..object(resource, key) };
             self.check_namespace(&call)?;
             if let Some(answer) = self.announce(&call, why) {
-                return Ok(answer.meta);
+                return Ok(Created { meta: answer.meta, is_earlier: false });
             }
             let outcome = match self.try_name(&call, was_kept).await {
                 Tried::Ended(outcome) => *outcome,
                 Tried::Taken if tries < NAMES_TRIED_MAX => continue,
                 Tried::Taken => Err(WriteError::AlreadyExists.into()),
             };
-            return self.conclude(&call, outcome, why).map(|answer| answer.meta);
+            let answer = self.conclude(&call, outcome, why)?;
+            return Ok(Created { is_earlier: was_kept && answer.is_found, meta: answer.meta });
         }
     }
 

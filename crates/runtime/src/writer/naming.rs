@@ -2,6 +2,8 @@
 
 use steersman_base::Istr;
 
+use super::Written;
+
 /// The choice of an object's name.
 #[derive(Clone, Copy)]
 pub struct Naming<'a> {
@@ -9,6 +11,16 @@ pub struct Naming<'a> {
     pub prefix: &'a str,
     /// Whether an object of this name was seen in this pass, and so is counted already.
     pub is_seen: &'a (dyn Fn(&str) -> bool + Sync),
+}
+
+/// The outcome of a create under a chosen name: the object exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Created {
+    /// The metadata of the object.
+    pub meta: Written,
+    /// Whether an earlier create, whose outcome was unknown, made the object: it is as that create asked for, which may differ
+    /// from what this one asks for.
+    pub is_earlier: bool,
 }
 
 /// The letters that upstream's servers append: no vowels, so that no words result, and no similar-looking ones.

@@ -181,8 +181,9 @@ where
 /// The error of a read before a write: nothing was sent.
 fn unread(error: &LiveReadError) -> WriteError {
     match error {
-        // An answer that is no JSON is not the server's, but that of something in between.
-        LiveReadError::NoAnswer { .. } | LiveReadError::Decode { .. } => WriteError::Unreachable(error.to_string()),
+        LiveReadError::NoAnswer { .. } => WriteError::Unreachable(error.to_string()),
+        // An answer that is no JSON, or none at all, is that of something in between, or of an aggregated API.
+        LiveReadError::Decode { .. } | LiveReadError::TooSlow { .. } => WriteError::Unreadable(error.to_string()),
         LiveReadError::Refused { code, message, .. } => {
             WriteError::Rejected(Rejection { code: code.as_u16(), message: message.clone(), ..Rejection::default() })
         }
@@ -218,6 +219,8 @@ fn difference(existing: &Value, wanted: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
 
     use super::*;
@@ -228,6 +231,22 @@ mod tests {
         let keyed_by_lists = std::collections::BTreeMap::from([(vec![1], 2)]);
         let outcome = value(&keyed_by_lists);
         assert!(matches!(outcome, Err(WriteError::Invalid(_))), "{outcome:?}");
+    }
+
+    #[test]
+    fn a_read_that_fails_before_a_write_keeps_its_kind() {
+        let what = || "configmaps ns/a".to_owned();
+        let wait = Duration::from_secs(7);
+        let nonsense = serde_json::from_str::<Value>("<html>").unwrap_err();
+        let refused = |code| LiveReadError::Refused { what: what(), code, message: "no".into() };
+        let check = |error: LiveReadError, is_unreachable: bool, throttled: Option<Duration>| {
+            let told: crate::Error = unread(&error).into();
+            assert_eq!((told.is_unreachable(), told.throttled()), (is_unreachable, throttled), "{error}: {told}");
+        };
+        check(LiveReadError::TooSlow { what: what(), within: wait }, false, None);
+        check(LiveReadError::Throttled { what: what(), wait }, false, Some(wait));
+        check(refused(http::StatusCode::FORBIDDEN), false, None);
+        check(LiveReadError::Decode { what: what(), source: nonsense.into() }, false, None);
     }
 
     #[test]

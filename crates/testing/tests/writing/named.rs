@@ -19,7 +19,7 @@ fn owned(name: &str, uid: &str) -> Vec<u8> {
 async fn create(world: &World) -> Result<Istr, WriteError> {
     let naming = Naming { prefix: "web-", is_seen: &|_| false };
     let write = world.writer.on_behalf_of(&world.owner);
-    write.create_named(&CONFIG_MAPS, naming, |name| owned(name, "u-1"), &Why::Silent).await.map(|made| made.name)
+    write.create_named(&CONFIG_MAPS, naming, |name| owned(name, "u-1"), &Why::Silent).await.map(|made| made.meta.name)
 }
 
 async fn names(world: &World) -> Vec<String> {

@@ -108,8 +108,8 @@ async fn create(cx: &Context, set: &DaemonSetView, patch: &str, number: i64) -> 
         Err(error) => return Err(error.into()),
     }
     let key = revision.meta().key();
-    let taken = cx.live.get::<ControllerRevisionView>(&key).await?;
-    if taken.is_some_and(|taken| data::is_same(taken.data.as_str(), patch)) {
+    let taken = sync::taken(cx, &revision).await?;
+    if data::is_same(taken.data.as_str(), patch) {
         return Ok(Some(hash));
     }
     let count = set.status.collision_count.unwrap_or(0).saturating_add(1);

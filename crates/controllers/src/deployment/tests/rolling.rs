@@ -5,9 +5,14 @@ use serde_json::{Value, json};
 use super::super::rolling::{Limits, Size, new_size, old_sizes};
 use super::deployment;
 
-/// Returns a ReplicaSet whose status is about its current spec.
+/// Returns a ReplicaSet whose status is about its current spec, and whose ready pods are available.
 fn size(wanted: i32, available: i32) -> Size {
-    Size { wanted, available, observed: true }
+    Size { wanted, ready: available, available, observed: true }
+}
+
+/// Returns one with ready pods that are not available yet.
+fn waiting(wanted: i32, ready: i32, available: i32) -> Size {
+    Size { ready, ..size(wanted, available) }
 }
 
 /// Returns a ReplicaSet whose status is about an older spec.
@@ -109,6 +114,102 @@ fn pods_that_are_about_to_go_are_none_to_count_on() {
     check("nobody has looked at the old one yet", limits(3, 1, 1), none(), &[unobserved(3, 3)], &[3]);
     check("enough remain without it", limits(3, 1, 1), size(3, 3), &[unobserved(1, 1)], &[0]);
     check("a status that is nonsense", limits(3, 1, 1), size(3, -7), &[size(1, -2)], &[1]);
+}
+
+/// A ReplicaSet deletes pods that are not ready first, and among the ready ones it goes by cost, neighbours and age.
+#[test]
+fn a_ready_pod_that_is_not_available_yet_is_none_that_goes_first() {
+    let check = |name: &str, limits: Limits, new: Size, old: &[Size], want: &[i32]| {
+        assert_eq!(old_sizes(limits, new, old), want, "{name}");
+    };
+    let none = || size(0, 0);
+    check("two that wait, and none may go", limits(10, 0, 2), none(), &[waiting(10, 10, 8)], &[10]);
+    check("two that are not ready", limits(10, 0, 2), none(), &[waiting(10, 8, 8)], &[8]);
+    check("one of each", limits(10, 0, 2), none(), &[waiting(10, 9, 8)], &[9]);
+    check("one that waits, and one may go", limits(10, 0, 2), none(), &[waiting(10, 10, 9)], &[9]);
+    check("all wait: none of them is available", limits(10, 0, 2), none(), &[waiting(10, 10, 0)], &[8]);
+    check("all are available by now", limits(10, 0, 2), none(), &[waiting(10, 10, 10)], &[8]);
+    check("the new ones make up for them", limits(10, 0, 2), size(2, 2), &[waiting(8, 8, 6)], &[8]);
+    check("the new ones are enough", limits(10, 0, 2), size(8, 8), &[waiting(2, 2, 1)], &[1]);
+    check(
+        "a roll-over of one that never gets so far",
+        limits(10, 3, 2),
+        none(),
+        &[size(8, 8), waiting(5, 5, 0)],
+        &[8, 0],
+    );
+    check("it has not deleted what it should", limits(10, 0, 2), none(), &[waiting(9, 12, 9)], &[9]);
+    check("more ready ones than are wanted", limits(8, 0, 2), none(), &[waiting(8, 10, 8)], &[8]);
+}
+
+/// Returns how many available pods remain at worst when a ReplicaSet has `to` pods: pods that are not ready go first, then any.
+fn at_worst(set: Size, to: i32) -> i32 {
+    let mut left = [set.wanted.max(set.ready) - set.ready, set.available, set.ready - set.available];
+    let mut surplus = left.iter().sum::<i32>() - to;
+    for count in &mut left {
+        let gone = surplus.clamp(0, *count);
+        *count -= gone;
+        surplus -= gone;
+    }
+    left[1]
+}
+
+#[test]
+fn no_step_lets_a_replica_set_delete_an_available_pod_that_is_needed() {
+    let states = || {
+        (0..=5).flat_map(|wanted| {
+            (0..=6).flat_map(move |ready| (0..=ready).map(move |available| waiting(wanted, ready, available)))
+        })
+    };
+    let mut shrunk = 0;
+    for (desired, surge, unavailable) in [(3, 1, 0), (3, 1, 1), (5, 0, 2), (5, 2, 1)] {
+        let limits = limits(desired, surge, unavailable);
+        for (older, younger) in states().flat_map(|older| states().map(move |younger| (older, younger))) {
+            for new in [size(0, 0), size(1, 1), size(3, 2)] {
+                let old = [older, younger];
+                let after = old_sizes(limits, new, &old);
+                let case = || format!("{limits:?} {new:?} {old:?}: {after:?}");
+                let remaining = |to: [i32; 2]| at_worst(older, to[0]) + at_worst(younger, to[1]) + new.available;
+                let before = remaining([older.wanted, younger.wanted]);
+                let remain = remaining([after[0], after[1]]);
+                assert!(remain >= before.min(limits.available_min()), "{}", case());
+                shrunk += i32::from(after != [older.wanted, younger.wanted]);
+            }
+        }
+    }
+    assert!(shrunk > 50_000, "{shrunk} steps that shrink");
+}
+
+/// Old pods become ready and available in time, whichever of them go; new ones in two looks.
+#[test]
+fn a_roll_out_over_pods_that_wait_gets_through_and_keeps_what_is_available() {
+    let mut cases = 0;
+    for (desired, surge, unavailable) in [(1, 0, 1), (4, 0, 1), (4, 1, 0), (6, 2, 2), (10, 0, 2), (10, 3, 0)] {
+        let limits = limits(desired, surge, unavailable);
+        for (ready, available) in (0..=desired).flat_map(|ready| (0..=ready).map(move |count| (ready, count))) {
+            let case = || format!("{limits:?}, {ready} ready, {available} available");
+            let mut old = waiting(desired, ready, available);
+            let mut new = size(0, 0);
+            for _ in 0..8 * (desired + surge) + 8 {
+                let before = old.available + new.available;
+                let to = new_size(limits, new.wanted, new.wanted + old.wanted);
+                if to == new.wanted {
+                    let to = old_sizes(limits, new, &[old])[0];
+                    let ready = old.ready.min(to);
+                    old = waiting(to, ready, at_worst(old, to));
+                }
+                new.wanted = to;
+                let least = before.min(limits.available_min());
+                assert!(old.available + new.available >= least, "{}: {old:?} {new:?}", case());
+                old.available = old.ready;
+                new.available = new.ready;
+                new.ready = new.wanted;
+            }
+            assert_eq!((new.wanted, old.wanted), (desired, 0), "{}: it got stuck", case());
+            cases += 1;
+        }
+    }
+    assert!(cases > 150, "{cases} cases");
 }
 
 /// All small states, including those in which status and spec disagree in either direction.

@@ -9,7 +9,7 @@ use steersman_model::{EndpointSliceView, Kind, View, object_body};
 use steersman_runtime::__internal::writer::Naming;
 use steersman_runtime::events::About;
 use steersman_runtime::writer::Outcome;
-use steersman_runtime::{Context, Error, Propagation, WriteError, reasons};
+use steersman_runtime::{Action, Context, Error, Propagation, WriteError, reasons};
 
 use super::EndpointSlices;
 use crate::endpointslice::packing::Packed;
@@ -50,6 +50,10 @@ pub(super) struct Pass<'a> {
     pods: &'a [Arc<PodView>],
     labels: StringMap,
     time: Option<Time>,
+    /// The names of all slices of the service that this pass knows.
+    known: BTreeSet<Istr>,
+    /// Whether a slice is that of an earlier create, so that another pass has to look at its endpoints.
+    found_earlier: bool,
     errors: Vec<SyncError>,
     nodeless: BTreeSet<Istr>,
 }
@@ -75,9 +79,12 @@ impl<'a> Pass<'a> {
         key: &'a ObjectKey,
         pods: &'a [Arc<PodView>],
         time: Option<Time>,
+        known: BTreeSet<Istr>,
     ) -> Self {
         let labels = endpoint::labels(service);
-        Self { shell, cx, service, key, pods, labels, time, errors: Vec::new(), nodeless: BTreeSet::new() }
+        let errors = Vec::new();
+        let nodeless = BTreeSet::new();
+        Self { shell, cx, service, key, pods, labels, time, known, found_earlier: false, errors, nodeless }
     }
 
     /// Takes the names of the unknown nodes that pods were skipped for.
@@ -85,9 +92,9 @@ impl<'a> Pass<'a> {
         std::mem::take(&mut self.nodeless)
     }
 
-    /// Whether no write has failed.
+    /// Whether all slices are as planned.
     pub(super) fn has_written_all(&self) -> bool {
-        self.errors.iter().all(|error| matches!(error, SyncError::Nodeless { .. }))
+        !self.found_earlier && self.errors.iter().all(|error| matches!(error, SyncError::Nodeless { .. }))
     }
 
     /// Brings the slices of one family to what they should be. What goes wrong is noted, and keeps no other family.
@@ -110,8 +117,10 @@ impl<'a> Pass<'a> {
         self.shell.metrics.planned(self.key, family, &plan.groups, packed.added, packed.removed);
         self.give_hints(&mut packed, family);
         packed.reuse(|slice| endpoint::is_owned(slice, self.service));
-        let written = self.write(packed, family).await;
-        self.errors.extend(written.err());
+        match self.write(packed, family).await {
+            Ok(is_as_planned) => self.found_earlier |= !is_as_planned,
+            Err(error) => self.errors.push(error),
+        }
     }
 
     /// Decides who should use which endpoint, and tells if that works from now on, or does not.
@@ -155,8 +164,9 @@ impl<'a> Pass<'a> {
     }
 
     /// Creates, then updates, then deletes: endpoints that move are twice there for a while, and never nowhere. The first
-    /// failure is the last write.
-    async fn write(&self, packed: Packed, family: Family) -> Result<(), SyncError> {
+    /// failure is the last write. Returns whether the slices are as planned: one that an earlier create made may not be.
+    async fn write(&self, packed: Packed, family: Family) -> Result<bool, SyncError> {
+        let mut is_as_planned = true;
         let (mut creates, updates): (Vec<_>, Vec<_>) =
             packed.drafts.into_iter().partition(|draft| draft.base.is_none());
         if self.service.meta().is_terminating() {
@@ -169,8 +179,8 @@ impl<'a> Pass<'a> {
             let why = Why::NeedsSlice { endpoints: draft.endpoints.len(), family: family.as_str() };
             match self.create(&slice(draft), &why).await {
                 // There is nothing to create in any more.
-                Err(WriteError::NamespaceTerminating) => return Ok(()),
-                created => created.map_err(|error| self.failed("create", error))?,
+                Err(WriteError::NamespaceTerminating) => return Ok(true),
+                created => is_as_planned &= created.map_err(|error| self.failed("create", error))?,
             }
         }
         for draft in updates {
@@ -188,21 +198,24 @@ impl<'a> Pass<'a> {
         let distribution = distribution.filter(|_| topology == "Disabled" && hints::near(self.service).is_some());
         let distribution = distribution.map_or("", Istr::as_str);
         self.shell.metrics.wrote(topology, distribution, count);
-        Ok(())
+        Ok(is_as_planned)
     }
 
-    async fn create(&self, slice: &EndpointSliceView, why: &Why) -> Result<(), WriteError> {
-        // Slices of this pass are looked for by their endpoints; one that came late is seen by the next.
-        let naming = Naming { prefix: slice.meta().generate_name(), is_seen: &|_| false };
+    /// Creates a slice. Returns whether it is this one, and not that of an earlier create: its endpoints may be others, and the
+    /// event that shows it must trigger a pass.
+    async fn create(&self, slice: &EndpointSliceView, why: &Why) -> Result<bool, WriteError> {
+        let naming = Naming { prefix: slice.meta().generate_name(), is_seen: &|name| self.known.contains(name) };
         let body = |name: &str| {
             let metadata = Meta { name: Istr::new(name), ..slice.meta().clone() };
             object_body(&EndpointSliceView { metadata, ..slice.clone() })
         };
         let write = self.cx.writer.on_behalf_of(self.service.meta());
         let created = write.create_named(SLICES, naming, body, why).await?;
-        self.shell.memory.tracker.wrote(&created);
+        if !created.is_earlier {
+            self.shell.memory.tracker.wrote(&created.meta);
+        }
         self.shell.metrics.changed("create");
-        Ok(())
+        Ok(!created.is_earlier)
     }
 
     async fn update(&self, slice: &EndpointSliceView, why: &Why) -> Result<(), WriteError> {
@@ -239,9 +252,9 @@ impl<'a> Pass<'a> {
     }
 
     /// Tells of what went wrong, and answers the first of it: an error that says how to go on comes before one that does not.
-    pub(super) fn end(self) -> Result<(), Error> {
+    pub(super) fn end(self) -> Result<Action, Error> {
         if self.errors.is_empty() {
-            return Ok(());
+            return Ok(if self.found_earlier { Action::Again } else { Action::Done });
         }
         let note = format!("Error updating Endpoint Slices for Service {}: {}", self.key, aggregate(&self.errors));
         let is_write = |error: &SyncError| matches!(error, SyncError::Write { .. });

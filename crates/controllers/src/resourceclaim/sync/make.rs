@@ -89,7 +89,7 @@ impl Maker {
         let created = cx.writer.on_behalf_of(holder.meta).create_named(CLAIMS, naming, body, &why).await;
         self.metrics.created(holder, found.spec.spec().as_str(), created.is_err());
         match created {
-            Ok(claim) => Ok(Some(claim.name)),
+            Ok(claim) => Ok(Some(claim.meta.name)),
             // Nothing can be created in a terminating namespace.
             Err(WriteError::NamespaceTerminating) => Ok(None),
             Err(error) => Err(error.into()),

@@ -47,11 +47,9 @@ pub(super) async fn history(
             sync::renumber(cx, set.meta(), &revision, to).await?;
             revision.meta().name.clone()
         }
-        Newest::Create { number } => match create(cx, set, &patch, number, &mut collisions).await {
-            Ok(name) => name,
-            // Nothing can be created in a terminating namespace.
-            Err(WriteError::NamespaceTerminating) => return Ok(None),
-            Err(error) => return Err(error.into()),
+        Newest::Create { number } => match create(cx, set, &patch, number, &mut collisions).await? {
+            Some(name) => name,
+            None => return Ok(None),
         },
     };
     let update = Revision { name, template: set.spec.template.clone() };
@@ -67,32 +65,33 @@ pub(super) async fn history(
     Ok(Some(History { held, current, update, collisions }))
 }
 
-/// Creates a revision. A name that is taken by a revision with other data changes the collision count, and so the hash.
+/// Creates a revision; returns its name, or `None` if the namespace is terminating. A name that is taken by a revision with other
+/// data changes the collision count, and so the hash.
 async fn create(
     cx: &Context,
     set: &StatefulSetView,
     patch: &str,
     number: i64,
     collisions: &mut i32,
-) -> Result<Istr, WriteError> {
+) -> Result<Option<Istr>, Error> {
     // As upstream, the label keeps the hash of the first name that was tried.
     let label = data::hash(patch, *collisions);
     for _ in 0..NAMES_TRIED_MAX {
         let name = Istr::new(&data::name(&set.meta().name, &data::hash(patch, *collisions)));
         let revision = new_revision(set, patch, number, name.clone(), &label);
         match sync::create(cx, set.meta(), &revision).await {
-            Ok(_) => return Ok(name),
+            Ok(_) => return Ok(Some(name)),
+            Err(WriteError::NamespaceTerminating) => return Ok(None),
             Err(WriteError::AlreadyExists) => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
-        let taken = cx.live.get::<ControllerRevisionView>(&revision.meta().key()).await;
-        let taken = taken.map_err(|error| WriteError::Unreachable(error.to_string()))?;
-        if taken.is_some_and(|taken| data::is_same(taken.data.as_str(), patch)) {
-            return Ok(name);
+        let taken = sync::taken(cx, &revision).await?;
+        if data::is_same(taken.data.as_str(), patch) {
+            return Ok(Some(name));
         }
         *collisions = collisions.saturating_add(1);
     }
-    Err(WriteError::AlreadyExists)
+    Err(WriteError::AlreadyExists.into())
 }
 
 fn new_revision(set: &StatefulSetView, patch: &str, number: i64, name: Istr, hash: &str) -> ControllerRevisionView {
