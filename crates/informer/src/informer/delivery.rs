@@ -98,7 +98,8 @@ impl<V: View> Backlog<V> {
     /// Adds the first list: the changes that led to a state of the store.
     pub(crate) fn add_list(&mut self, changes: &[Change<V>], state: Snapshot<V>) {
         // Else the store knew objects before, of which the subscriber may have seen some.
-        let is_all = changes.len() == state.len() && changes.iter().all(|change| matches!(change, Change::Added { .. }));
+        let is_all =
+            changes.len() == state.len() && changes.iter().all(|change| matches!(change, Change::Added { .. }));
         if is_all && self.is_empty() {
             return self.seed(state, true);
         }
@@ -343,7 +344,8 @@ mod tests {
             backlog.handed_over(batch.initial());
             shown.extend(batch.entries.into_iter().flat_map(Pending::changes));
         }
-        let added: Vec<_> = shown.iter().map(|change| (change.is_initial(), change.object().as_ref().clone())).collect();
+        let added: Vec<_> =
+            shown.iter().map(|change| (change.is_initial(), change.object().as_ref().clone())).collect();
         let want = [&changed, &store["kept"], &replaced].map(|object| (true, object.as_ref().clone()));
         assert_eq!(added, want);
         assert!(backlog.take(5).is_empty());

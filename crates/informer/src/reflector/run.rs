@@ -67,7 +67,7 @@ struct OpenWatch {
 const STREAM_PATIENCE: Duration = Duration::from_secs(10);
 /// The time after its timeout for which a watch may still be open: for the server's clock and for the last bytes.
 const TIMEOUT_SLACK: Duration = Duration::from_secs(30);
-/// What the connection has received is handed over within this time, in HTTP/1.1 chunk by chunk, with the help of a task of its own.
+/// The time within which a connection hands over what it has received: in HTTP/1.1 chunk by chunk, with the help of a task of its own.
 const RECEIVED_WITHIN: Duration = Duration::from_millis(1);
 
 // === impl Run ===
