@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::ObjectKey;
-use steersman_informer::Change;
+use steersman_informer::{Change, Selection};
 use steersman_model::core::{NodeView, PodView};
 use steersman_model::{Kind, NodeLeaseView};
 use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
@@ -116,8 +116,11 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     let nodes = cx.informer::<NodeView>();
     let pods = cx.informer::<PodView>();
     // Leases of all namespaces, although only those of nodes are read: the garbage collector reads the metadata of all leases, and
-    // shares this watch, but not one of a single namespace.
-    let leases = cx.informer::<NodeLeaseView>();
+    // shares this watch, but not one of a single namespace. A manager that sees one namespace needs that of the nodes' leases.
+    let leases = match cx.informers.namespace() {
+        None => cx.informer::<NodeLeaseView>(),
+        Some(_) => cx.informers.informer_in::<NodeLeaseView>(Selection::namespace(LEASES_IN)),
+    };
     leases.gather(HEARTBEATS_WAIT);
     let by_node = pods.shared_index(pod::node);
     let memory = Arc::new(Memory::new(options.rates()));
