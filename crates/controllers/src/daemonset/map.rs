@@ -41,11 +41,11 @@ impl Nodes {
             return Vec::new();
         }
         let node = change.object();
-        let is_gone = matches!(change, Change::Deleted { .. });
+        let came_or_went = !matches!(change, Change::Updated { .. });
         let concerns = |set: &Arc<DaemonSetView>| {
             let key = NodeKey { node: node.meta().name.clone(), owner: set.meta().uid.clone() };
             let verdict = Placement::of(&set.spec.template, self.comparison).on(node);
-            is_concerned(set, verdict, self.pods.count(&key) > 0, is_gone)
+            is_concerned(set, verdict, self.pods.count(&key) > 0, came_or_went)
         };
         self.sets.list().iter().filter(|set| concerns(set)).map(|set| set.meta().key()).collect()
     }
@@ -60,9 +60,10 @@ pub(super) fn changes_placement(change: &Change<NodeView>) -> bool {
     }
 }
 
-/// Whether a node concerns a DaemonSet: a pod is missing or misplaced there, or the status counts one too many.
-pub(super) fn is_concerned(set: &DaemonSetView, verdict: Verdict, has_pod: bool, is_gone: bool) -> bool {
-    if is_gone {
+/// Whether a node concerns a DaemonSet: a pod is missing or misplaced there, or the status counts one too many. The status also
+/// counts nodes, so that one that came or went concerns every set that has a pod there: a node may be back before its pod is gone.
+pub(super) fn is_concerned(set: &DaemonSetView, verdict: Verdict, has_pod: bool, came_or_went: bool) -> bool {
+    if came_or_went {
         return verdict == Verdict::Run || has_pod;
     }
     if !has_pod {

@@ -307,7 +307,7 @@ fn a_node_concerns_the_sets_whose_pods_it_changes() {
     assert!(map::changes_placement(&updated(json!({ "metadata": { "labels": { "a": "b" } } }))));
     assert!(map::changes_placement(&Change::Deleted { last: at("1", json!({})), end: End::Missed }));
     let misscheduled = json!({ "status": { "numberMisscheduled": 1 } });
-    for (name, more, taint, has_pod, is_gone, want) in [
+    for (name, more, taint, has_pod, came_or_went, want) in [
         ("a pod is missing", json!({}), None, false, false, true),
         ("all is well", json!({}), None, true, false, false),
         ("a pod may go on", json!({}), Some("NoSchedule"), true, false, false),
@@ -316,11 +316,12 @@ fn a_node_concerns_the_sets_whose_pods_it_changes() {
         ("the status may be wrong", misscheduled, None, true, false, true),
         ("the node is gone", json!({}), None, false, true, true),
         ("the node is gone, and was none of ours", json!({}), Some("NoExecute"), false, true, false),
+        ("the node is back before its pod is gone", json!({}), None, true, true, true),
     ] {
         let set = set(more);
         let place = node("n1", taint.map_or(json!({}), tainted));
         let verdict = Placement::of(&set.spec.template, Comparison::Off).on(&place);
-        assert_eq!(map::is_concerned(&set, verdict, has_pod, is_gone), want, "{name}");
+        assert_eq!(map::is_concerned(&set, verdict, has_pod, came_or_went), want, "{name}");
     }
 }
 

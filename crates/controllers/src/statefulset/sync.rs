@@ -197,7 +197,11 @@ impl Pass<'_> {
     async fn perform(&self, plan: &Plan) -> (usize, Result<(), Error>) {
         let replace: Vec<_> = plan.replace.iter().map(|pod| Task::Replace(pod)).collect();
         let is_recreated = is_recreated(self.seen.set);
-        let wanted: Vec<_> = plan.wanted.iter().map(Task::Step).collect();
+        let mut wanted: Vec<_> = plan.wanted.iter().map(Task::Step).collect();
+        if !self.seen.is_ordered() {
+            // A create that fails ends the batches; what is to be done to other pods does not wait for it.
+            wanted.sort_by_key(|task| matches!(task, Task::Step(Step::Create { .. })));
+        }
         let own: Vec<_> = plan.own.iter().map(|pod| Task::Own(pod)).collect();
         let scale_down: Vec<_> = plan.scale_down.iter().map(|pod| Task::ScaleDown(pod)).collect();
         let first = if is_recreated { &replace[..] } else { &[] };
