@@ -17,6 +17,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures::future::{BoxFuture, pending};
 use http::{Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
@@ -146,6 +147,11 @@ impl Line {
         if let Fate::Refused(answer) = fate {
             return Ok(self.unwatched(*answer));
         }
+        if let Fate::Early(code, after) = fate {
+            let seen = seen.map(|seen| Arc::new(Shown { sent: Some(asked), ..Shown::clone(&seen) }));
+            self.do_later(request, actor, seen, after).await?;
+            return Ok(self.unwatched(refusal(code, "Timeout", "an error before it is done, on purpose", None)));
+        }
         self.thawed().await;
         // One that was late on its way was sent when it was asked.
         let is_late = shared.clock.now() > asked.plus_seconds(LATE_SECONDS);
@@ -191,6 +197,26 @@ impl Line {
         }
     }
 
+    /// Has a request done later, of which all bytes have left the process now, whatever becomes of it.
+    async fn do_later(
+        &self,
+        request: Request<Body>,
+        actor: Actor,
+        seen: Option<Arc<Shown>>,
+        after: Millis,
+    ) -> Result<(), BoxError> {
+        let (head, body) = request.into_parts();
+        let bytes = body.collect().await?.to_bytes();
+        let request = Request::from_parts(head, Body::from(bytes));
+        let mut server = self.0.server.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(after)).await;
+            // Nobody waits for the answer.
+            let _ = ASKED_BY.scope((actor, seen), async move { server.call(request).await }).await;
+        });
+        Ok(())
+    }
+
     /// Returns what arrives in place of the answer to a request that was done, if anything does.
     fn spoilt(&self, fate: &Fate) -> Option<Result<Response<Carried>, BoxError>> {
         match fate {
@@ -203,7 +229,7 @@ impl Line {
                 let text = "an error after it was done, on purpose";
                 Some(Ok(self.unwatched(refusal(*code, "InternalError", text, None))))
             }
-            Fate::Passes | Fate::Refused(_) => None,
+            Fate::Passes | Fate::Refused(_) | Fate::Early(..) => None,
         }
     }
 
@@ -297,6 +323,15 @@ impl Line {
                     faults.acted(fault);
                     return Err("the request was lost, on purpose".into());
                 }
+                Fault::NeverAnswered(count) if self.one_in(count) => {
+                    faults.acted(fault);
+                    pending::<()>().await;
+                }
+                Fault::AnsweredThenDone(code, after, count) if about.verb.writes() && self.one_in(count) => {
+                    faults.acted(fault);
+                    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::GATEWAY_TIMEOUT);
+                    return Ok(Fate::Early(code, after));
+                }
                 Fault::RequestsLate(by) if about.verb.writes() => {
                     faults.acted(fault);
                     tokio::time::sleep_until(faults.instant((faults.now() + by).min(window.to))).await;
@@ -339,6 +374,8 @@ enum Fate {
     Passes,
     /// It gets this response, and is not made.
     Refused(Box<Response<Answer>>),
+    /// It gets this response now, and is made this much later.
+    Early(StatusCode, Millis),
     /// It is made, and the response is lost.
     Lost(Fault),
     /// It is made, and the response is an error.

@@ -143,6 +143,10 @@ pub enum Fault {
     RequestsLost(u32),
     /// One in this many requests is made, and answered with this code.
     DoneThen(u16, u32),
+    /// One in this many writes is answered with this code at once, and made this much later: it was still on its way.
+    AnsweredThenDone(u16, Millis, u32),
+    /// One in this many requests is taken, and neither made nor ever answered; the connection stays.
+    NeverAnswered(u32),
     /// Requests reach the server late by this time.
     RequestsLate(Millis),
     /// The server refuses the connection; what is open breaks.

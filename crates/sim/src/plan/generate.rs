@@ -233,6 +233,7 @@ pub fn generate(seed: u64, size: Size) -> Plan {
         let on = Target { resource, ..Target::default() };
         faults.push(Window { from: random.u64(..options.ends / 2), to: FOR_EVER, on, fault: Fault::Unreadable });
     }
+    faults.extend(faults::later_ones(seed, &options));
     Plan { seed, options, operations, faults }
 }
 

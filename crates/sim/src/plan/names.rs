@@ -6,7 +6,7 @@ use super::{Fault, Operation, Propagation};
 
 impl Fault {
     /// The names of all faults, as they are counted.
-    pub const NAMES: [&'static str; 22] = [
+    pub const NAMES: [&'static str; 24] = [
         "watch late",
         "watch still",
         "watch cut",
@@ -27,6 +27,8 @@ impl Fault {
         "status held",
         "slow kubelets",
         "unreadable object",
+        "5xx then done",
+        "never answered",
         "two managers",
         "skewed clock",
     ];
@@ -55,6 +57,8 @@ impl Fault {
             Self::StatusHeld => 17,
             Self::SlowKubelets(_) => 18,
             Self::Unreadable => 19,
+            Self::AnsweredThenDone(..) => 20,
+            Self::NeverAnswered(_) => 21,
         }]
     }
 }

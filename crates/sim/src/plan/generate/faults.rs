@@ -91,6 +91,34 @@ pub(super) fn faults(random: &mut Rng, options: &Options, count_max: usize) -> V
     windows
 }
 
+/// Returns the faults that came later than the others, from a chance of their own: a seed means the same operations and the
+/// same other faults as before. Two worlds in three have some.
+pub(super) fn later_ones(seed: u64, options: &Options) -> Vec<Window> {
+    let mut random = Rng::with_seed(seed ^ LATER_ONES);
+    let count = random.usize(..3);
+    let window = |_| {
+        let manager = (random.u8(..3) > 0).then(|| random.usize(..options.managers));
+        let targets = Targets { manager, options };
+        let from = random.u64(..options.ends - LAST - minutes(1));
+        let length = random.u64(seconds(5)..minutes(2));
+        let one_in = 1 + random.u32(..5);
+        let (on, fault) = if random.bool() {
+            let code = [500, 502, 503, 504][random.usize(..4)];
+            // Half of them within the wait for the next try.
+            let after = if random.bool() { random.u64(2..500) } else { random.u64(500..seconds(10)) };
+            (targets.some_write(&mut random), Fault::AnsweredThenDone(code, after, one_in))
+        } else {
+            let target = if random.bool() { targets.some_write(&mut random) } else { targets.everything() };
+            (target, Fault::NeverAnswered(one_in + 1))
+        };
+        Window { from, to: (from + length).min(options.ends - LAST), on, fault }
+    };
+    (0..count).map(window).collect()
+}
+
+/// Tells the chance of the later faults from that of the others.
+const LATER_ONES: u64 = 0x6c61_7465;
+
 /// Chooses what a fault is about, which concerns one manager or all.
 struct Targets<'o> {
     manager: Option<usize>,
