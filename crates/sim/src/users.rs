@@ -75,7 +75,9 @@ impl Users {
             self.create_namespace(namespace).await;
         }
         if everything {
-            self.ask(Method::POST, "/apis/storage.k8s.io/v1/csidrivers", JSON, &objects::driver()).await;
+            for (plural, object) in [("csidrivers", objects::driver()), ("storageclasses", objects::class())] {
+                self.ask(Method::POST, &format!("/apis/storage.k8s.io/v1/{plural}"), JSON, &object).await;
+            }
         }
         for (plural, object) in objects::bystanders() {
             self.ask(Method::POST, &format!("/api/v1/namespaces/{}/{plural}", NAMESPACES[0]), JSON, &object).await;

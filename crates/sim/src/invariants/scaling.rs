@@ -82,7 +82,7 @@ pub(super) fn pods_are_added_as_fast_as_policies_allow(case: &Case<'_>) -> Verdi
         _ if was < scaler.min && is == scaler.min => true,
         None => is <= was.saturating_mul(FACTOR).max(MINIMUM),
         Some((pods, seconds)) => {
-            let net = case.memory.scaling.net(&target.uid, case.change, seconds);
+            let net = case.memory.scaling.net(target, case.change, seconds);
             others_add(case, target, object, seconds).is_none_or(|others| is <= was - net + pods + others)
         }
     };

@@ -11,7 +11,7 @@ use crate::plan::{Edit, NAMESPACES, OWNERS, OwnerKind, Share};
 pub(super) const HOLD: &str = "example.com/hold";
 /// The collection of ClusterRoles.
 pub(super) const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-pub(super) use others::driver;
+pub(super) use others::{class, driver};
 pub(super) use workloads::{endpoints, part_of_role};
 
 /// The label of pods that were taken away from their owners.

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use steersman_base::{Time, Uid};
+use steersman_base::{Istr, ObjectKey, Time};
 
 use crate::invariants::AUTOSCALER;
 use crate::invariants::scaling::replicas;
 use crate::record::{Actor, Change};
-use crate::world::Step;
+use crate::world::{Object, Step};
 
-/// The newest changes of each object that is scaled.
+/// The newest changes of each object that is scaled, by its name: an autoscaler keeps what it did to an object that was deleted
+/// when another one takes its name, as upstream's does.
 #[derive(Debug, Default)]
-pub(in crate::invariants) struct Scaling(BTreeMap<Uid, VecDeque<(Time, Actor, i32)>>);
+pub(in crate::invariants) struct Scaling(BTreeMap<(Istr, ObjectKey), VecDeque<(Time, Actor, i32)>>);
 
 /// How many changes of an object are remembered: more than there are in the longest period.
 const CHANGES_MAX: usize = 64;
@@ -22,18 +23,13 @@ const ROUNDED_SECONDS: i64 = 3;
 
 impl Scaling {
     pub(super) fn note(&mut self, change: &Change, step: &Step) {
-        let Some(after) = &step.after else {
-            if let Some(before) = &step.before {
-                self.0.remove(&before.uid);
-            }
-            return;
-        };
+        let Some(after) = &step.after else { return };
         if change.by.controller() != Some(AUTOSCALER) {
             return;
         }
         let before = step.before.as_ref().and_then(|before| replicas(before));
         let Some(by) = before.zip(replicas(after)).map(|(was, is)| is - was).filter(|by| *by != 0) else { return };
-        let changes = self.0.entry(after.uid.clone()).or_default();
+        let changes = self.0.entry((after.resource.clone(), after.key.clone())).or_default();
         changes.push_back((change.at, change.by.clone(), by));
         if changes.len() > CHANGES_MAX {
             changes.pop_front();
@@ -41,9 +37,9 @@ impl Scaling {
     }
 
     /// How many pods more there are by the author's changes of the last seconds, without this one.
-    pub(in crate::invariants) fn net(&self, object: &Uid, change: &Change, seconds: i64) -> i32 {
+    pub(in crate::invariants) fn net(&self, object: &Object, change: &Change, seconds: i64) -> i32 {
         let since = change.at.plus_seconds(ROUNDED_SECONDS - seconds);
-        let changes = self.0.get(object).into_iter().flatten().rev().skip(1);
+        let changes = self.0.get(&(object.resource.clone(), object.key.clone())).into_iter().flatten().rev().skip(1);
         changes.filter(|(at, by, _)| *at > since && *by == change.by).map(|(_, _, by)| by).sum()
     }
 }

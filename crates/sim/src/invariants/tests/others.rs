@@ -121,6 +121,13 @@ fn attachment(name: &str, node: &str) -> Value {
     with(named("VolumeAttachment", name), &json!({ "spec": spec }))
 }
 
+/// The autoscaler `one`, which adds at most two pods per minute.
+fn adds_two_per_minute() -> Value {
+    let policies = json!([{ "type": "Pods", "value": 2, "periodSeconds": 60 }]);
+    let behavior = json!({ "spec": { "behavior": { "scaleUp": { "policies": policies } } } });
+    with(autoscaler("one", 1, 40), &behavior)
+}
+
 /// A terminating claim with the finalizer, and what lets it go.
 fn let_go(story: &mut Story) -> Value {
     let protected = json!({ "metadata": {
@@ -143,12 +150,19 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
     }),
     (POLICIES, |story| {
         story.user(deployment("web", 3, "a"));
-        let policies = json!([{ "type": "Pods", "value": 2, "periodSeconds": 60 }]);
-        let behavior = json!({ "spec": { "behavior": { "scaleUp": { "policies": policies } } } });
-        story.user(with(autoscaler("one", 1, 40), &behavior));
+        story.user(adds_two_per_minute());
         story.write(AUTOSCALER, scaled_to(5));
         story.wait(30);
         story.write(AUTOSCALER, scaled_to(6));
+    }),
+    (POLICIES, |story| {
+        // What was added to an object counts for the next one of its name.
+        story.user(deployment("web", 3, "a"));
+        story.user(adds_two_per_minute());
+        story.write(AUTOSCALER, scaled_to(5));
+        story.user_deletes("Deployment", "web");
+        story.user(deployment("web", 1, "a"));
+        story.write(AUTOSCALER, scaled_to(2));
     }),
     (AMBIGUOUS, |story| {
         let lease = json!({ "spec": { "holderIdentity": "manager" } });
@@ -252,6 +266,15 @@ pub(super) const LEGAL: &[(&str, Stream)] = &[
         story.user(patch("HorizontalPodAutoscaler", "one", &json!({ "spec": { "minReplicas": 30 } })));
         story.write(AUTOSCALER, scaled_to(30));
         expect_checked(story, BOUNDS);
+        expect_checked(story, POLICIES);
+    }),
+    ("an autoscaler gives the next object of a name what it took from the last one", |story| {
+        story.user(deployment("web", 8, "a"));
+        story.user(adds_two_per_minute());
+        story.write(AUTOSCALER, scaled_to(3));
+        story.user_deletes("Deployment", "web");
+        story.user(deployment("web", 1, "a"));
+        story.write(AUTOSCALER, scaled_to(6));
         expect_checked(story, POLICIES);
     }),
     ("an autoscaler goes by bounds that it was shown", |story| {

@@ -8,7 +8,7 @@ use crate::plan::{Edit, NAMESPACES, OWNERS, OwnerKind, home_of};
 
 /// The driver of the volumes that users make.
 pub(in crate::users) const DRIVER: &str = "disk.example.com";
-/// The class of the volumes that users make: there is no object of this name.
+/// The class of the volumes that users make. Nobody provisions for it, and its claims may grow.
 const CLASS: &str = "static";
 /// The CPU per pod that autoscalers want.
 const WANTED_CPU: &str = "100m";
@@ -94,4 +94,9 @@ fn asked(number: usize) -> Value {
 /// The driver of the volumes that users make.
 pub(in crate::users) fn driver() -> Value {
     json!({"metadata": {"name": DRIVER}, "spec": {"attachRequired": true}})
+}
+
+/// The class of the volumes that users make.
+pub(in crate::users) fn class() -> Value {
+    json!({"metadata": {"name": CLASS}, "provisioner": DRIVER, "allowVolumeExpansion": true})
 }
