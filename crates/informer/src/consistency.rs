@@ -18,8 +18,8 @@
 //! 6. **A store that lags for [`WAIT_MAX`] has a stale watch**, and the watch is restarted ([`Stores::restart`]): first
 //!    from the version it has reached, then with a consistent list. So every wait ends.
 //! 7. **Names are tried again.** A create whose outcome is unknown may still be in flight when the server is asked. Its
-//!    name is kept for the owner ([`Book::keep_name`]), and the next create uses it, so that the server refuses the
-//!    second.
+//!    name is kept for the owner and for what the object is for ([`Book::keep_name`]), and the next such create uses it,
+//!    so that the server refuses the second.
 //! 8. **A restored server blocks nothing.** A list that was requested after a write and shows an older version may lag:
 //!    the debts stay. If all lists of a minute do, the server was restored from a backup, and the resource is cleared;
 //!    so it is by a list that goes back behind what the store showed, which the reflector refuses for a minute itself.
@@ -213,21 +213,23 @@ impl Book {
         Ok(read.and_then(|read| read.objects.into_iter().find(|object| object.key() == *key)))
     }
 
-    /// Keeps the name of an object whose create may still arrive: the next create of this owner is to use it.
-    pub fn keep_name(&self, owner: &Uid, resource: &Resource, name: &Istr) {
-        self.0.entries.lock().names.keep(owner, resource, name, Instant::now());
+    /// Keeps the name of an object whose create may still arrive: the next create of this owner with the same `purpose`
+    /// is to use it. An owner whose objects are interchangeable has one purpose, the empty one.
+    pub fn keep_name(&self, owner: &Uid, resource: &Resource, purpose: &str, name: &Istr) {
+        self.0.entries.lock().names.keep(owner, resource, purpose, name, Instant::now());
     }
 
-    /// Takes a kept name, if it `fits`. Names of existing objects are forgotten.
+    /// Takes a name that was kept for this `purpose`, if it `fits`. Names of existing objects are forgotten.
     #[must_use]
     pub fn take_name(
         &self,
         owner: &Uid,
         resource: &Resource,
+        purpose: &str,
         is_seen: &dyn Fn(&str) -> bool,
         fits: impl Fn(&str) -> bool,
     ) -> Option<Istr> {
-        self.0.entries.lock().names.take(owner, resource, is_seen, fits, Instant::now())
+        self.0.entries.lock().names.take(owner, resource, purpose, is_seen, fits, Instant::now())
     }
 
     /// Whether an owner may be reconciled now. If not, `wake` is called once when it may, or when it is time to read

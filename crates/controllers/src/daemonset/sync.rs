@@ -189,19 +189,20 @@ async fn create(cx: &Context, seen: &Observed<'_>, nodes: &[Istr]) -> Result<(),
     metadata.labels = labelled(&metadata.labels, seen.wanted);
     let spec: Map<String, Value> = serde_json::from_str(template.spec().as_str()).unwrap_or_default();
     let is_seen = |name: &str| seen.pods.values().flatten().any(|pod| pod.meta().name == *name);
-    let naming = Naming { prefix: &prefix, is_seen: &is_seen };
     let make = |at: usize| {
         let node = &nodes[at];
         let mut spec = spec.clone();
         seen.placement.pin(&mut spec, node);
         let metadata = &metadata;
-        let prefix = &prefix;
+        let (prefix, is_seen) = (&prefix, &is_seen);
         async move {
             let body = |name: &str| {
                 let metadata = metadata.under(PodName::Chosen { name, prefix });
                 let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
                 pod.to_string().into_bytes()
             };
+            // A pod that an earlier create makes late is on the node that it was for.
+            let naming = Naming { prefix, purpose: node, is_seen };
             write.create_named(PODS, naming, &body, &Why::Missing { node: node.clone() }).await
         }
     };

@@ -123,7 +123,8 @@ impl Mirror {
         slice: &EndpointSliceView,
         known: &BTreeSet<Istr>,
     ) -> Result<bool, WriteError> {
-        let naming = Naming { prefix: slice.meta().generate_name(), is_seen: &|name| known.contains(name) };
+        let naming =
+            Naming { prefix: slice.meta().generate_name(), purpose: "", is_seen: &|name| known.contains(name) };
         let body = |name: &str| {
             let metadata = Meta { name: Istr::new(name), ..slice.meta().clone() };
             object_body(&EndpointSliceView { metadata, ..slice.clone() })

@@ -92,7 +92,7 @@ async fn create<V: Replicated>(cx: &Context, set: &V, pods: &Claimed<PodView>, c
     let why = Why::TooFew { have: pods.own.len(), want: wanted(set) };
     // A pod that came late may have failed by now: it does not count, and its name must not be used again.
     let is_seen = |name: &str| pods.own.iter().chain(&pods.others).any(|pod| pod.meta().name == *name);
-    let naming = Naming { prefix: &prefix, is_seen: &is_seen };
+    let naming = Naming { prefix: &prefix, purpose: "", is_seen: &is_seen };
     let (_, failure) = write.slow_start(count, |_| write.create_named(PODS, naming, &body, &why)).await;
     // Nothing can be created in a terminating namespace.
     failure.map_or(Ok(()), Err).ok_if_terminating()

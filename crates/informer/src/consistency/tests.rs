@@ -492,12 +492,12 @@ async fn a_store_that_does_not_show_a_write_for_thirty_seconds_has_its_watch_res
 #[tokio::test(start_paused = true)]
 async fn names_are_kept_for_the_next_create_and_forgotten_when_the_object_is_there() {
     let desk = Desk::open().await;
-    let take = || desk.book.take_name(&"rs".into(), &things(), &|_| false, |_| true);
-    desk.book.keep_name(&"rs".into(), &things(), &"c".into());
+    let take = || desk.book.take_name(&"rs".into(), &things(), "", &|_| false, |_| true);
+    desk.book.keep_name(&"rs".into(), &things(), "", &"c".into());
     assert_eq!(take().as_deref(), Some("c"));
     assert_eq!(take(), None);
     for name in ["c", "d"] {
-        desk.book.keep_name(&"rs".into(), &things(), &name.into());
+        desk.book.keep_name(&"rs".into(), &things(), "", &name.into());
         desk.book.unknown(&"rs".into(), &things(), &key(name));
     }
     desk.wakes().await;

@@ -13,23 +13,23 @@ use super::send::Call;
 pub(super) struct InFlight<'a> {
     behalf: &'a Behalf<'a>,
     call: &'a Call<'a>,
-    name: Name,
+    name: Name<'a>,
     has_outcome: bool,
 }
 
 /// The name of the object of a create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum Name<'a> {
     /// The server or the caller chose it.
     Given,
-    /// The writer chose it: the next create of the owner must use it.
-    Kept,
+    /// The writer chose it: the next create of the owner for this purpose must use it.
+    Kept(&'a str),
 }
 
 // === impl InFlight ===
 
 impl<'a> InFlight<'a> {
-    pub(super) fn new(behalf: &'a Behalf<'a>, call: &'a Call<'a>, name: Name) -> Self {
+    pub(super) fn new(behalf: &'a Behalf<'a>, call: &'a Call<'a>, name: Name<'a>) -> Self {
         Self { behalf, call, name, has_outcome: false }
     }
 
@@ -46,8 +46,8 @@ impl Drop for InFlight<'_> {
         }
         let text = "the reconcile no longer waited for an answer";
         tracing::warn!(verb = self.call.verb.as_str(), object = self.call.object_text(), "a write was dropped: {text}");
-        if self.name == Name::Kept {
-            self.behalf.keep_name(self.call);
+        if let Name::Kept(purpose) = self.name {
+            self.behalf.keep_name(self.call, purpose);
         }
         let failure = Failure::from(WriteError::unknown(text));
         self.behalf.enter_in_book(self.call, &Err(failure));

@@ -2,8 +2,9 @@
 //!
 //! If the response to a create is lost, or does not tell, the server can be asked for the chosen name at once. If the
 //! object exists, the create was made, and nothing went wrong. If it does not, the request may still be in flight: the
-//! name is kept, and the next create of the owner uses it, so that the server refuses the second of the two. The object is
-//! then as the first create asked for, and the result says so. Names are kept in memory: a restarted manager knows none.
+//! name is kept, and the next create of the owner for the same purpose uses it, so that the server refuses the second of
+//! the two. The object is then as the first create asked for, and the result says so. Names are kept in memory: a
+//! restarted manager knows none.
 
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ impl Behalf<'_> {
             if let Some(answer) = self.announce(&call, why) {
                 return Ok(Created { meta: answer.meta, is_earlier: false });
             }
-            let outcome = match self.try_name(&call, was_kept).await {
+            let outcome = match self.try_name(&call, naming.purpose, was_kept).await {
                 Tried::Ended(outcome) => *outcome,
                 Tried::Taken if tries < NAMES_TRIED_MAX => continue,
                 Tried::Taken => Err(WriteError::AlreadyExists.into()),
@@ -73,30 +74,31 @@ impl Behalf<'_> {
             return (naming.not_chosen(), false);
         }
         let book = &self.writer.shared.book;
-        let kept =
-            self.owner.and_then(|owner| book.take_name(&owner.uid, resource, naming.is_seen, |name| naming.fits(name)));
+        let fits = |name: &str| naming.fits(name);
+        let take = |owner: &Meta| book.take_name(&owner.uid, resource, naming.purpose, naming.is_seen, fits);
+        let kept = self.owner.and_then(take);
         let was_kept = kept.is_some();
         (kept.unwrap_or_else(|| naming.choose()), was_kept)
     }
 
-    async fn try_name(&self, call: &Call<'_>, was_kept: bool) -> Tried {
-        let in_flight = InFlight::new(self, call, Name::Kept);
-        let tried = self.send_named(call, was_kept).await;
+    async fn try_name(&self, call: &Call<'_>, purpose: &str, was_kept: bool) -> Tried {
+        let in_flight = InFlight::new(self, call, Name::Kept(purpose));
+        let tried = self.send_named(call, purpose, was_kept).await;
         in_flight.ended();
         tried
     }
 
-    async fn send_named(&self, call: &Call<'_>, was_kept: bool) -> Tried {
+    async fn send_named(&self, call: &Call<'_>, purpose: &str, was_kept: bool) -> Tried {
         let outcome = self.writer.exchange(call).await.and_then(|body| read(call, body));
         let (Err(failure), Some(owner)) = (&outcome, self.owner) else { return self.ended(call, outcome) };
         match failure.error {
             // The name was not used before, so the object is not ours.
             WriteError::AlreadyExists if !was_kept => Tried::Taken,
-            WriteError::AlreadyExists | WriteError::Unknown(_) => self.settle(call, owner, outcome).await,
+            WriteError::AlreadyExists | WriteError::Unknown(_) => self.settle(call, purpose, owner, outcome).await,
             _ => {
                 // An earlier create under this name may still arrive.
                 if was_kept {
-                    self.keep_name(call);
+                    self.keep_name(call, purpose);
                 }
                 self.ended(call, outcome)
             }
@@ -104,7 +106,7 @@ impl Behalf<'_> {
     }
 
     /// Reads the object to settle the outcome of a create.
-    async fn settle(&self, call: &Call<'_>, owner: &Meta, outcome: Result<Answer, Failure>) -> Tried {
+    async fn settle(&self, call: &Call<'_>, purpose: &str, owner: &Meta, outcome: Result<Answer, Failure>) -> Tried {
         let is_ours = |found: &Meta| found.is_controlled_by(owner);
         match (self.writer.shared.book.look(call.resource, &call.key).await, outcome) {
             (Ok(Some(found)), _) if is_ours(&found) => {
@@ -114,17 +116,17 @@ impl Behalf<'_> {
             (Ok(Some(_)), _) => Tried::Taken,
             // The object may be ours, and the read stale; or it was deleted in between. Under the same name, nothing is created twice.
             (Ok(None), Err(failure)) if matches!(failure.error, WriteError::AlreadyExists) => {
-                self.keep_name(call);
+                self.keep_name(call, purpose);
                 self.ended(call, Err(WriteError::unknown(failure.said).into()))
             }
             (Ok(None), Err(failure)) => {
-                self.keep_name(call);
+                self.keep_name(call, purpose);
                 // The server was asked: there is nothing that a cache could show.
                 Tried::Ended(Box::new(Err(failure)))
             }
             (Err(error), outcome) => {
                 tracing::warn!(%error, "an outcome is unknown, and the server does not tell");
-                self.keep_name(call);
+                self.keep_name(call, purpose);
                 // It is unknown now whose object has the name.
                 let unknown = |failure: Failure| match failure.error {
                     WriteError::AlreadyExists => WriteError::unknown(failure.said).into(),
@@ -142,9 +144,9 @@ impl Behalf<'_> {
     }
 
     /// Keeps the name of a create that may still arrive.
-    pub(super) fn keep_name(&self, call: &Call<'_>) {
+    pub(super) fn keep_name(&self, call: &Call<'_>, purpose: &str) {
         if let Some(owner) = self.owner {
-            self.writer.shared.book.keep_name(&owner.uid, call.resource, &call.key.name);
+            self.writer.shared.book.keep_name(&owner.uid, call.resource, purpose, &call.key.name);
         }
     }
 }

@@ -9,6 +9,9 @@ use super::Written;
 pub struct Naming<'a> {
     /// The prefix.
     pub prefix: &'a str,
+    /// What the object is for, such as the node of a daemon pod; empty if the objects of the owner are interchangeable.
+    /// The name of a create that may still arrive is used only for the same purpose.
+    pub purpose: &'a str,
     /// Whether an object of this name was seen in this pass, and so is counted already.
     pub is_seen: &'a (dyn Fn(&str) -> bool + Sync),
 }
@@ -58,7 +61,7 @@ impl Naming<'_> {
 
 impl std::fmt::Debug for Naming<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Naming").field("prefix", &self.prefix).finish_non_exhaustive()
+        f.debug_struct("Naming").field("prefix", &self.prefix).field("purpose", &self.purpose).finish_non_exhaustive()
     }
 }
 
@@ -70,12 +73,12 @@ mod tests {
     fn a_name_is_the_prefix_and_five_letters_and_no_longer_than_a_label() {
         let long = "x".repeat(70);
         for (prefix, begins) in [("web-", "web-"), (long.as_str(), &long[..58]), ("", "")] {
-            let naming = Naming { prefix, is_seen: &|_| false };
+            let naming = Naming { prefix, purpose: "", is_seen: &|_| false };
             let name = naming.choose();
             assert!(name.starts_with(begins) && name.len() == begins.len() + 5, "{prefix}: {name}");
             assert!(naming.fits(&name), "{name}");
         }
-        let naming = Naming { prefix: "web-", is_seen: &|_| false };
+        let naming = Naming { prefix: "web-", purpose: "", is_seen: &|_| false };
         for other in ["web-", "web-bcdfga", "api-bcdfg", "web-bcdfa", "web"] {
             assert!(!naming.fits(other), "{other}");
         }

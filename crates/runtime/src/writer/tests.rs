@@ -46,7 +46,7 @@ async fn an_owner_in_a_terminating_namespace_asks_once() {
     // Even if the server would say otherwise by now.
     server.answer(201, &written());
     assert!(matches!(create().await, Err(WriteError::NamespaceTerminating)));
-    let naming = Naming { prefix: "web-", is_seen: &|_| false };
+    let naming = Naming { prefix: "web-", purpose: "", is_seen: &|_| false };
     let named = write.create_named(&PODS, naming, |_| b"{}".to_vec(), &Why::Test).await;
     assert!(matches!(named, Err(WriteError::NamespaceTerminating)), "{named:?}");
     assert_eq!(server.requests(), [""; 0]);

@@ -17,7 +17,11 @@ fn owned(name: &str, uid: &str) -> Vec<u8> {
 }
 
 async fn create(world: &World) -> Result<Istr, WriteError> {
-    let naming = Naming { prefix: "web-", is_seen: &|_| false };
+    create_for(world, "").await
+}
+
+async fn create_for(world: &World, purpose: &str) -> Result<Istr, WriteError> {
+    let naming = Naming { prefix: "web-", purpose, is_seen: &|_| false };
     let write = world.writer.on_behalf_of(&world.owner);
     write.create_named(&CONFIG_MAPS, naming, |name| owned(name, "u-1"), &Why::Silent).await.map(|made| made.meta.name)
 }
@@ -59,6 +63,25 @@ async fn a_named_create_that_was_not_made_is_tried_again_under_the_same_name() {
         assert_eq!(create(&world).await.unwrap(), *name, "{fate:?}: it is there, and it is ours");
         assert_eq!(names(&world).await, [name.as_str()], "{fate:?}: one");
         assert_ne!(create(&world).await.unwrap(), *name, "{fate:?}: and the next one is another one");
+    }
+}
+
+/// Otherwise, the late object of the first would pass for that of the second, which may be on another node.
+#[tokio::test(start_paused = true)]
+async fn a_kept_name_is_used_for_its_purpose_alone() {
+    for fate in [Fate::Lost, Fate::Silence] {
+        let mut number = 0;
+        let world = World::with(move |_| {
+            number += 1;
+            if number == 1 { fate } else { Fate::Served }
+        })
+        .await;
+        let within = std::time::Duration::from_secs(1);
+        let first = tokio::time::timeout(within, create_for(&world, "node-1")).await;
+        assert!(!matches!(first, Ok(Ok(_))), "{fate:?}: {first:?}");
+        let sent = world.seen.bodies()[0]["metadata"]["name"].as_str().unwrap().to_owned();
+        assert_ne!(create_for(&world, "node-2").await.unwrap(), *sent, "{fate:?}");
+        assert_eq!(create_for(&world, "node-1").await.unwrap(), *sent, "{fate:?}");
     }
 }
 

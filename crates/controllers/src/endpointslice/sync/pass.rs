@@ -204,7 +204,8 @@ impl<'a> Pass<'a> {
     /// Creates a slice. Returns whether it is this one, and not that of an earlier create: its endpoints may be others, and the
     /// event that shows it must trigger a pass.
     async fn create(&self, slice: &EndpointSliceView, why: &Why) -> Result<bool, WriteError> {
-        let naming = Naming { prefix: slice.meta().generate_name(), is_seen: &|name| self.known.contains(name) };
+        let naming =
+            Naming { prefix: slice.meta().generate_name(), purpose: "", is_seen: &|name| self.known.contains(name) };
         let body = |name: &str| {
             let metadata = Meta { name: Istr::new(name), ..slice.meta().clone() };
             object_body(&EndpointSliceView { metadata, ..slice.clone() })

@@ -170,7 +170,7 @@ impl<'a> Pass<'a> {
         let is_seen = |name: &str| pods.iter().any(|pod| pod.meta().name == *name);
         let create = |at: usize| {
             let pod = &new[at];
-            let naming = Naming { prefix: &pod.prefix, is_seen: &is_seen };
+            let naming = Naming { prefix: &pod.prefix, purpose: "", is_seen: &is_seen };
             self.write.create_named(PODS, naming, |name: &str| pod.body(name), &why)
         };
         let (made, failure) = self.write.slow_start(new.len(), create).await;

@@ -85,7 +85,7 @@ impl Maker {
         let body = |name: &str| holder.body(&entry.name, &found.spec, PodName::Chosen { name, prefix: &prefix });
         let why = Why::NoClaim { kind: holder.entry_kind(), entry: entry.name.clone() };
         let claims = self.claims.namespace(&holder.meta.namespace);
-        let naming = Naming { prefix: &prefix, is_seen: &|name| claims.get(name).is_some() };
+        let naming = Naming { prefix: &prefix, purpose: "", is_seen: &|name| claims.get(name).is_some() };
         let created = cx.writer.on_behalf_of(holder.meta).create_named(CLAIMS, naming, body, &why).await;
         self.metrics.created(holder, found.spec.spec().as_str(), created.is_err());
         match created {
