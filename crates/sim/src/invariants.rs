@@ -35,15 +35,18 @@ mod conditions;
 mod creates;
 mod cron;
 mod daemons;
+mod devices;
 mod endpoints;
 mod jobs;
 mod leadership;
+mod lifetimes;
 mod memory;
 mod mirrors;
 mod namespaces;
 mod nodes;
 mod ownership;
 mod pod_gc;
+mod quotas;
 mod ranking;
 mod replicas;
 mod revisions;
@@ -84,6 +87,9 @@ pub(crate) const AUTOSCALER: &str = "horizontal-pod-autoscaler-controller";
 pub(crate) const SIGNING: &str = "certificatesigningrequest-signing-controller";
 pub(crate) const VOLUME_BINDER: &str = "persistentvolume-binder-controller";
 pub(crate) const ATTACH_DETACH: &str = "persistentvolume-attach-detach-controller";
+pub(crate) const QUOTA: &str = "resourcequota-controller";
+pub(crate) const TTL_AFTER_FINISHED: &str = "ttl-after-finished-controller";
+pub(crate) const RESOURCE_CLAIM: &str = "resourceclaim-controller";
 pub(crate) const AGGREGATION: &str = "clusterrole-aggregation-controller";
 
 /// Facts about the world that invariants need.

@@ -78,6 +78,8 @@ impl Users {
             for (plural, object) in [("csidrivers", objects::driver()), ("storageclasses", objects::class())] {
                 self.ask(Method::POST, &format!("/apis/storage.k8s.io/v1/{plural}"), JSON, &object).await;
             }
+            let path = format!("/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates", NAMESPACES[0]);
+            self.ask(Method::POST, &path, JSON, &objects::claim_template()).await;
         }
         for (plural, object) in objects::bystanders() {
             self.ask(Method::POST, &format!("/api/v1/namespaces/{}/{plural}", NAMESPACES[0]), JSON, &object).await;
@@ -122,6 +124,10 @@ impl Users {
                 // Two autoscalers with the same pods and other bounds would never agree.
                 OwnerKind::Autoscaler => {
                     self.edit(owner, &[Edit::Scales(home_of(owner))]).await;
+                }
+                // What a quota refuses is missing for ever.
+                OwnerKind::Quota => {
+                    self.edit(owner, &[objects::no_limit()]).await;
                 }
                 // What is due is started for ever.
                 OwnerKind::CronJob => {

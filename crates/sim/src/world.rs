@@ -21,6 +21,7 @@ mod history;
 mod object;
 mod others;
 mod parse;
+mod quotas;
 #[cfg(test)]
 mod tests;
 mod workloads;
@@ -31,6 +32,7 @@ pub use object::{
     Service, Set, SetStatus, Slice, Taint, Toleration,
 };
 pub use others::{Attachment, Autoscaler, Claim, Metric, Request, Volume, zone_of};
+pub use quotas::{DeviceClaim, Quota};
 pub use workloads::{
     Budget, BudgetStatus, CronJob, DaemonSet, DaemonSetStatus, Indexes, Job, JobStatus, Place, StatefulSet,
     StatefulSetStatus,
@@ -373,10 +375,13 @@ impl<'a> Window<'a> {
         self.change.shown.as_ref()?.hidden.get(resource)
     }
 
-    /// Returns the versions of an object in the window, without those before its author's last write.
+    /// Returns the versions of an object in the window, without those before the last write that its author had made when the
+    /// request was sent.
     #[must_use]
     pub fn of(&self, resource: &str, history: &'a History) -> Since<'a> {
-        history.since(self.begin(resource), self.hidden(resource)).known_to(&self.change.by)
+        let sent = self.change.shown.as_ref().and_then(|shown| shown.sent);
+        let made = sent.map_or(u64::MAX, |sent| self.world.revision_before(sent));
+        history.since(self.begin(resource), self.hidden(resource)).known_to(&self.change.by, made)
     }
 
     /// Returns the versions of an object in the window, of any author.

@@ -76,11 +76,12 @@ pub fn judge(seen: &[Seen], audit: &mut Audit, begin: u64) -> Judged {
     Judged { violations, counts: suite.counts().clone(), changes, unknown }
 }
 
-/// Those of the server itself: its leases, its own service, what it publishes about itself, and the budgets that it charges for
-/// evictions.
+/// Those of the server itself: its leases, its own service, what it publishes about itself, the budgets that it charges for
+/// evictions, and the quotas that it charges for what it admits.
 fn is_servers(seen: &Seen) -> bool {
     seen.resource == "leases.coordination.k8s.io"
         || seen.resource == "poddisruptionbudgets.policy"
+        || seen.resource == "resourcequotas"
         || (seen.key.namespace == "default" && seen.key.name == "kubernetes")
         || (seen.key.namespace == "kube-system" && seen.resource == "configmaps")
 }

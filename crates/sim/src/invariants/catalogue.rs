@@ -2,8 +2,8 @@
 
 use super::{
     Case, Findings, Judged, Rest, Verdict, accounts, availability, budgets, certificates, collection, conditions,
-    creates, cron, daemons, endpoints, jobs, leadership, mirrors, namespaces, nodes, ownership, pod_gc, ranking,
-    replicas, revisions, scaling, stateful, statuses, storage, surge,
+    creates, cron, daemons, devices, endpoints, jobs, leadership, lifetimes, mirrors, namespaces, nodes, ownership,
+    pod_gc, quotas, ranking, replicas, revisions, scaling, stateful, statuses, storage, surge,
 };
 
 /// Judges a write.
@@ -91,6 +91,10 @@ pub(super) const AT_WRITE: &[(&str, Judged, AtWrite)] = rows![
     Store storage::a_volume_with_data_is_not_given_to_another_claim,
     Shown storage::a_claim_in_use_stays,
     Shown storage::a_volume_of_one_writer_is_attached_once,
+    Store lifetimes::jobs_live_for_their_time_to_live,
+    Shown quotas::a_quota_counts_what_is_there,
+    Shown devices::pods_that_may_run_keep_their_devices,
+    Store devices::no_claim_in_use_loses_its_devices,
 ];
 
 /// Returns the invariants that are checked once the world is quiet.
@@ -134,6 +138,10 @@ pub(super) const AT_REST: &[(&str, Judged, AtRest)] = rows![
     Rest scaling::replicas_are_what_the_load_asks_for,
     Rest storage::claims_and_volumes_fit_at_rest,
     Rest storage::no_attachment_is_left_without_a_pod,
+    Rest lifetimes::expired_jobs_are_deleted,
+    Rest quotas::quotas_are_true_at_rest,
+    Rest devices::devices_belong_to_pods_at_rest,
+    Rest devices::every_pod_has_its_claims,
 ];
 
 /// What is asked of the managers themselves, once the world is quiet: each write that the store saw of a manager that lives

@@ -134,6 +134,10 @@ pub enum Edit {
     Reserved(Option<usize>),
     /// The claim that a pod uses. It is decided when the pod is made.
     Uses(usize),
+    /// How many seconds after its end a Job is deleted; none for never.
+    TimeToLive(Option<u32>),
+    /// How many pods a quota allows.
+    PodsMax(u32),
 }
 
 /// What becomes of a CronJob's Job that still runs when the next one is due.
@@ -204,6 +208,8 @@ impl Edit {
             Self::Approved(false) => "deny certificate",
             Self::Size(_) => "claim size",
             Self::Reserved(_) => "volume by hand",
+            Self::TimeToLive(_) => "time to live",
+            Self::PodsMax(_) => "quota",
             Self::Parallel
             | Self::Claims
             | Self::Indexed

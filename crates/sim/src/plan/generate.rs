@@ -1,6 +1,7 @@
 //! Plans from seeds.
 
 mod faults;
+mod later;
 mod others;
 mod workloads;
 
@@ -62,6 +63,14 @@ pub enum OwnerKind {
     Volume,
     /// A pod without owner that uses a claim.
     ClaimUser,
+    /// A ResourceQuota.
+    Quota,
+    /// A ReplicaSet whose pods each have a claim of a device, by a template.
+    DeviceSet,
+    /// A ResourceClaim that pods share.
+    DeviceClaim,
+    /// A pod without owner that shares a claim of a device, and ends by itself.
+    DeviceUser,
 }
 
 // === impl OwnerKind ===
@@ -71,6 +80,13 @@ impl OwnerKind {
     #[must_use]
     pub const fn is_furnished(self) -> bool {
         matches!(self, Self::Autoscaler | Self::Request | Self::Claim | Self::Volume | Self::ClaimUser)
+            || self.is_later()
+    }
+
+    /// Whether worlds have it besides what their seeds gave before: quotas and claims of devices.
+    #[must_use]
+    pub const fn is_later(self) -> bool {
+        matches!(self, Self::Quota | Self::DeviceSet | Self::DeviceClaim | Self::DeviceUser)
     }
 }
 
@@ -79,7 +95,7 @@ const fn owner(kind: OwnerKind, namespace: usize, name: &'static str) -> Owner {
 }
 
 /// The owners that there can be in a world.
-pub const OWNERS: [Owner; 47] = [
+pub const OWNERS: [Owner; 54] = [
     owner(OwnerKind::Deployment, 0, "web"),
     owner(OwnerKind::Deployment, 0, "api"),
     owner(OwnerKind::Deployment, 0, "shop"),
@@ -127,6 +143,13 @@ pub const OWNERS: [Owner; 47] = [
     owner(OwnerKind::ClaimUser, 0, "reader"),
     owner(OwnerKind::ClaimUser, 0, "writer"),
     owner(OwnerKind::ClaimUser, 1, "copier"),
+    owner(OwnerKind::Quota, 0, "cap"),
+    owner(OwnerKind::Quota, 1, "lid"),
+    owner(OwnerKind::DeviceSet, 0, "trainer"),
+    owner(OwnerKind::DeviceSet, 0, "tuner"),
+    owner(OwnerKind::DeviceClaim, 0, "shared-device"),
+    owner(OwnerKind::DeviceUser, 0, "sampler"),
+    owner(OwnerKind::DeviceUser, 0, "counter"),
 ];
 
 /// The autoscalers among the owners, each with the owner that it scales unless a user says otherwise.
@@ -140,6 +163,8 @@ pub fn home_of(autoscaler: usize) -> usize {
 
 /// The first autoscaler among the owners: what comes from there on is changed less often.
 const FIRST_OF_OTHERS: usize = 33;
+/// The first owner that worlds have besides what their seeds gave before.
+const FIRST_OF_LATER: usize = 47;
 /// One in so many changes of an autoscaler is one of the load of what it scales.
 const LOAD_ONE_IN: u8 = 4;
 /// One in so many changes is about one of them.
@@ -225,7 +250,7 @@ pub fn generate(seed: u64, size: Size) -> Plan {
     let furnished = size.furnished;
     let mut options = Options { managers, nodes, furnished, skew_seconds, ends: size.ends, ..Options::default() };
     options.heals_within += slow_rollout(&options);
-    let operations = operations(&mut random, &options, size.operations);
+    let mut operations = operations(&mut random, &options, size.operations);
     let mut faults = faults::faults(&mut random, &options, size.faults_max);
     // It stays when the storm is over.
     if random.u8(..4) == 0 {
@@ -234,12 +259,16 @@ pub fn generate(seed: u64, size: Size) -> Plan {
         faults.push(Window { from: random.u64(..options.ends / 2), to: FOR_EVER, on, fault: Fault::Unreadable });
     }
     faults.extend(faults::later_ones(seed, &options));
+    if options.furnished {
+        operations.extend(later::operations(seed, &options, size.operations));
+        operations.sort_by_key(|step| step.at);
+    }
     Plan { seed, options, operations, faults }
 }
 
 fn operations(random: &mut Rng, options: &Options, count: usize) -> Vec<Step> {
     let mut steps = Vec::new();
-    let owners = if options.furnished { OWNERS.len() } else { FIRST_OF_OTHERS };
+    let owners = if options.furnished { FIRST_OF_LATER } else { FIRST_OF_OTHERS };
     for owner in 0..owners {
         let at = BEGINS + random.u64(..FIRST_TIME.min(options.ends / FIRST_PART));
         steps.push(Step { at, operation: Operation::Create { owner, changes: shape(random, owner) } });
@@ -268,7 +297,7 @@ fn operations(random: &mut Rng, options: &Options, count: usize) -> Vec<Step> {
 /// An owner that something happens to; none of those that only a furnished world has, if it is another one.
 fn some_owner(random: &mut Rng, options: &Options) -> usize {
     match options.furnished && random.u8(..OTHERS_ONE_IN) == 0 {
-        true => random.usize(FIRST_OF_OTHERS..OWNERS.len()),
+        true => random.usize(FIRST_OF_OTHERS..FIRST_OF_LATER),
         false => random.usize(..FIRST_OF_OTHERS),
     }
 }
@@ -349,6 +378,9 @@ fn shape(random: &mut Rng, owner: usize) -> Vec<Edit> {
         OwnerKind::Autoscaler | OwnerKind::Request | OwnerKind::Claim | OwnerKind::Volume | OwnerKind::ClaimUser => {
             others::shape(random, owner)
         }
+        OwnerKind::Quota | OwnerKind::DeviceSet | OwnerKind::DeviceClaim | OwnerKind::DeviceUser => {
+            later::shape(random, owner)
+        }
     }
 }
 
@@ -396,6 +428,9 @@ fn edit(random: &mut Rng, owner: usize) -> Edit {
         | OwnerKind::Role => workloads::edit(random, owner),
         OwnerKind::Autoscaler | OwnerKind::Request | OwnerKind::Claim | OwnerKind::Volume | OwnerKind::ClaimUser => {
             others::edit(random, owner)
+        }
+        OwnerKind::Quota | OwnerKind::DeviceSet | OwnerKind::DeviceClaim | OwnerKind::DeviceUser => {
+            later::edit(random, owner)
         }
     }
 }

@@ -67,7 +67,7 @@ impl Fault {
 
 impl Operation {
     /// The names of all operations, as they are counted.
-    pub const NAMES: [&'static str; 66] = [
+    pub const NAMES: [&'static str; 68] = [
         "create",
         "scale",
         "roll image",
@@ -134,6 +134,8 @@ impl Operation {
         "deny certificate",
         "claim size",
         "volume by hand",
+        "time to live",
+        "quota",
     ];
 
     /// The name under which it is counted.

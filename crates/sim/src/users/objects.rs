@@ -1,5 +1,6 @@
 //! What users make: objects and patches, as JSON.
 
+mod later;
 mod others;
 mod workloads;
 
@@ -11,6 +12,7 @@ use crate::plan::{Edit, NAMESPACES, OWNERS, OwnerKind, Share};
 pub(super) const HOLD: &str = "example.com/hold";
 /// The collection of ClusterRoles.
 pub(super) const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+pub(super) use later::{claim_template, no_limit};
 pub(super) use others::{class, driver};
 pub(super) use workloads::{endpoints, part_of_role};
 
@@ -21,7 +23,7 @@ pub(super) const LOST: &str = "lost";
 pub(super) fn collection_of(owner: usize) -> String {
     let (prefix, plural) = match OWNERS[owner].kind {
         OwnerKind::Deployment => ("/apis/apps/v1", "deployments"),
-        OwnerKind::ReplicaSet => ("/apis/apps/v1", "replicasets"),
+        OwnerKind::ReplicaSet | OwnerKind::DeviceSet => ("/apis/apps/v1", "replicasets"),
         OwnerKind::ReplicationController => ("/api/v1", "replicationcontrollers"),
         OwnerKind::Service => ("/api/v1", "services"),
         OwnerKind::Account => ("/api/v1", "serviceaccounts"),
@@ -38,7 +40,9 @@ pub(super) fn collection_of(owner: usize) -> String {
         OwnerKind::Request => return "/apis/certificates.k8s.io/v1/certificatesigningrequests".to_owned(),
         OwnerKind::Claim => ("/api/v1", "persistentvolumeclaims"),
         OwnerKind::Volume => return "/api/v1/persistentvolumes".to_owned(),
-        OwnerKind::ClaimUser => ("/api/v1", "pods"),
+        OwnerKind::ClaimUser | OwnerKind::DeviceUser => ("/api/v1", "pods"),
+        OwnerKind::Quota => ("/api/v1", "resourcequotas"),
+        OwnerKind::DeviceClaim => ("/apis/resource.k8s.io/v1", "resourceclaims"),
     };
     format!("{prefix}/namespaces/{}/{plural}", NAMESPACES[OWNERS[owner].namespace])
 }
@@ -56,7 +60,7 @@ pub(super) fn pods_in(namespace: usize) -> String {
 fn kind_of(owner: usize) -> (&'static str, &'static str) {
     match OWNERS[owner].kind {
         OwnerKind::Deployment => ("apps/v1", "Deployment"),
-        OwnerKind::ReplicaSet => ("apps/v1", "ReplicaSet"),
+        OwnerKind::ReplicaSet | OwnerKind::DeviceSet => ("apps/v1", "ReplicaSet"),
         OwnerKind::ReplicationController => ("v1", "ReplicationController"),
         OwnerKind::Service => ("v1", "Service"),
         OwnerKind::Account => ("v1", "ServiceAccount"),
@@ -73,7 +77,9 @@ fn kind_of(owner: usize) -> (&'static str, &'static str) {
         OwnerKind::Request => ("certificates.k8s.io/v1", "CertificateSigningRequest"),
         OwnerKind::Claim => ("v1", "PersistentVolumeClaim"),
         OwnerKind::Volume => ("v1", "PersistentVolume"),
-        OwnerKind::ClaimUser => ("v1", "Pod"),
+        OwnerKind::ClaimUser | OwnerKind::DeviceUser => ("v1", "Pod"),
+        OwnerKind::Quota => ("v1", "ResourceQuota"),
+        OwnerKind::DeviceClaim => ("resource.k8s.io/v1", "ResourceClaim"),
     }
 }
 
@@ -109,6 +115,9 @@ pub(super) fn object_of(owner: usize, changes: &[Edit]) -> Value {
         OwnerKind::Autoscaler | OwnerKind::Request | OwnerKind::Claim | OwnerKind::Volume | OwnerKind::ClaimUser => {
             merge(&mut object, &others::body_of(owner));
         }
+        OwnerKind::Quota | OwnerKind::DeviceSet | OwnerKind::DeviceClaim | OwnerKind::DeviceUser => {
+            merge(&mut object, &later::body_of(owner, &template));
+        }
     }
     merge(&mut object, &patch_of(owner, changes));
     object
@@ -125,10 +134,12 @@ pub(super) fn patch_of(owner: usize, changes: &[Edit]) -> Value {
             | OwnerKind::ReplicationController
             | OwnerKind::StatefulSet
             | OwnerKind::DaemonSet
+            | OwnerKind::DeviceSet
     );
     let mut patch = json!({});
     for change in changes {
         let part = workloads::part_of(kind, change, changes).or_else(|| others::part_of(owner, change));
+        let part = part.or_else(|| later::part_of(kind, change));
         if let Some(part) = part {
             merge(&mut patch, &part);
             continue;

@@ -112,10 +112,11 @@ pub struct Since<'a> {
 // === impl Since ===
 
 impl<'a> Since<'a> {
-    /// Removes the versions before the last write of `actor`: an author knows its own writes.
+    /// Removes the versions before the last write that `actor` made at one of these revisions: an author knows its own writes.
     #[must_use]
-    pub fn known_to(mut self, actor: &Actor) -> Self {
-        if let Some(place) = self.versions.iter().rposition(|version| version.by == *actor) {
+    pub fn known_to(mut self, actor: &Actor, until: u64) -> Self {
+        let is_known = |version: &&Version| version.by == *actor && version.revision <= until;
+        if let Some(place) = self.versions.iter().rposition(is_known) {
             self.versions.drain(..place);
             self.absent = false;
         }

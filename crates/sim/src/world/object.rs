@@ -5,6 +5,7 @@ mod read;
 use steersman_base::{Condition, Istr, ObjectKey, Selector, StringMap, Time, Uid};
 
 use super::others::{Attachment, Autoscaler, Claim, Request, Volume};
+use super::quotas::{DeviceClaim, Quota};
 use super::workloads::{Budget, CronJob, DaemonSet, Job, StatefulSet};
 
 /// One version of an object.
@@ -95,6 +96,10 @@ pub enum Body {
     Volume(Volume),
     /// A VolumeAttachment.
     Attachment(Attachment),
+    /// A ResourceQuota.
+    Quota(Box<Quota>),
+    /// A ResourceClaim.
+    DeviceClaim(DeviceClaim),
     /// Any other kind.
     Other,
 }
@@ -128,6 +133,10 @@ pub struct Pod {
     pub tolerations: Vec<Toleration>,
     /// The claims of volumes that it uses.
     pub claims: Vec<Istr>,
+    /// How many claims of devices it has by templates.
+    pub claims_by_template: usize,
+    /// The claims of devices that were made for it.
+    pub device_claims: Vec<Istr>,
 }
 
 /// The phase of a pod, in the order in which pods are deleted.

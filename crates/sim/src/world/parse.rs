@@ -15,6 +15,7 @@ use super::object::{
     Service, Set, SetStatus, Slice, Taint, Toleration,
 };
 use super::others::{Attachment, Autoscaler, Claim, Request, Volume, claims_of_pod};
+use super::quotas::{DeviceClaim, Quota, device_claims_of_pod};
 use super::workloads::{Budget, CronJob, DaemonSet, Job, StatefulSet};
 
 /// Kinds that are looked up by name, for recorders that leave them out of list items.
@@ -105,6 +106,8 @@ impl Body {
             "certificatesigningrequests.certificates.k8s.io" => Self::Request(Box::new(Request::parse(value))),
             "persistentvolumeclaims" => Self::Claim(Claim::parse(value)),
             "persistentvolumes" => Self::Volume(Volume::parse(value)),
+            "resourcequotas" => Self::Quota(Box::new(Quota::parse(value))),
+            "resourceclaims.resource.k8s.io" => Self::DeviceClaim(DeviceClaim::parse(value)),
             "volumeattachments.storage.k8s.io" => Self::Attachment(Attachment::parse(value)),
             "nodes" => Self::Node(Node {
                 taints: list(&value["spec"]["taints"]).map(Taint::parse).collect(),
@@ -148,6 +151,7 @@ impl Pod {
             ips.extend(Some(text(&status["podIP"])));
         }
         ips.retain(|ip| !ip.is_empty());
+        let (claims_by_template, device_claims) = device_claims_of_pod(value);
         Self {
             phase,
             node: text(&spec["nodeName"]),
@@ -162,6 +166,8 @@ impl Pod {
             image: text(&spec["containers"][0]["image"]),
             tolerations: list(&spec["tolerations"]).map(Toleration::parse).collect(),
             claims: claims_of_pod(value),
+            claims_by_template,
+            device_claims,
         }
     }
 }

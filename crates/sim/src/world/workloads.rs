@@ -117,6 +117,8 @@ pub struct Job {
     pub has_policy: bool,
     /// `spec.suspend`.
     pub suspended: bool,
+    /// `spec.ttlSecondsAfterFinished`.
+    pub time_to_live: Option<i64>,
     /// The selector; none if it is invalid, matches everything or not even the template.
     pub selector: Option<Selector>,
     /// The time for which a CronJob made it; empty if none did.
@@ -354,6 +356,7 @@ impl Job {
             has_limit_per_index: !spec["backoffLimitPerIndex"].is_null(),
             has_policy: !spec["podFailurePolicy"].is_null(),
             suspended: spec["suspend"] == true,
+            time_to_live: spec["ttlSecondsAfterFinished"].as_i64(),
             selector: selector_of(spec),
             scheduled: annotation(value, annotations::CRONJOB_SCHEDULED_TIMESTAMP).map(Istr::new).unwrap_or_default(),
             status: JobStatus {

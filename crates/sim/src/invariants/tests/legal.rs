@@ -94,6 +94,16 @@ pub(super) const LEGAL: &[(&str, Stream)] = &[
         story.deletes(REPLICA_SET, "Pod", "web-a-3");
         expect_stale(story, "scaling_down_stops_at_the_wanted_number");
     }),
+    ("a deletion is made after its error was answered, and after its author chose another pod", |story| {
+        rolled_out(story, 3, &[("a", 3)]);
+        story.user(patch("ReplicaSet", "web-a", &replicas(2)));
+        let sent = story.now();
+        story.wait(5);
+        story.deletes(REPLICA_SET, "Pod", "web-a-0");
+        story.sent(sent);
+        story.deletes(REPLICA_SET, "Pod", "web-a-1");
+        expect_stale(story, "scaling_down_stops_at_the_wanted_number");
+    }),
     ("a user scales back up while the watch stands still", |story| {
         rolled_out(story, 3, &[("a", 3)]);
         story.user(patch("ReplicaSet", "web-a", &replicas(2)));

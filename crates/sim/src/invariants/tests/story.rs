@@ -27,7 +27,7 @@ pub(super) struct Story {
 }
 
 /// The resource of each kind.
-const RESOURCES: [(&str, &str); 24] = [
+const RESOURCES: [(&str, &str); 26] = [
     ("Pod", "pods"),
     ("ReplicaSet", "replicasets.apps"),
     ("ReplicationController", "replicationcontrollers"),
@@ -52,6 +52,8 @@ const RESOURCES: [(&str, &str); 24] = [
     ("CertificateSigningRequest", "certificatesigningrequests.certificates.k8s.io"),
     ("PersistentVolume", "persistentvolumes"),
     ("VolumeAttachment", "volumeattachments.storage.k8s.io"),
+    ("ResourceQuota", "resourcequotas"),
+    ("ResourceClaim", "resourceclaims.resource.k8s.io"),
 ];
 
 pub(super) const NS: &str = "shop";

@@ -54,8 +54,8 @@ pub(super) fn edit(random: &mut Rng, owner: usize) -> Edit {
     }
 }
 
-/// An owner of a kind.
-fn some(random: &mut Rng, kind: OwnerKind, namespace: Option<usize>) -> usize {
+/// An owner of a kind, in a namespace if one is given.
+pub(super) fn some(random: &mut Rng, kind: OwnerKind, namespace: Option<usize>) -> usize {
     let is_one = |owner: &usize| {
         OWNERS[*owner].kind == kind && namespace.is_none_or(|namespace| OWNERS[*owner].namespace == namespace)
     };

@@ -7,6 +7,7 @@ use super::{
     Toleration,
 };
 use crate::world::others::{Attachment, Autoscaler, Claim, Request, Volume};
+use crate::world::quotas::{DeviceClaim, Quota};
 use crate::world::workloads::{Budget, CronJob, DaemonSet, Job, StatefulSet};
 
 // === impl Node ===
@@ -169,6 +170,18 @@ impl Object {
     #[must_use]
     pub fn attachment(&self) -> Option<&Attachment> {
         if let Body::Attachment(attachment) = &self.body { Some(attachment) } else { None }
+    }
+
+    /// The ResourceQuota, if it is one.
+    #[must_use]
+    pub fn quota(&self) -> Option<&Quota> {
+        if let Body::Quota(quota) = &self.body { Some(quota) } else { None }
+    }
+
+    /// The ResourceClaim, if it is one.
+    #[must_use]
+    pub fn device_claim(&self) -> Option<&DeviceClaim> {
+        if let Body::DeviceClaim(claim) = &self.body { Some(claim) } else { None }
     }
 
     /// The selector of an owner of pods or ReplicaSets, if it can be used.
