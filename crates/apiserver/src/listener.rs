@@ -57,6 +57,7 @@ const DRAIN_SECONDS: u64 = 1;
 /// Where to listen.
 #[derive(Clone, Debug)]
 #[must_use]
+#[non_exhaustive]
 pub struct ListenOptions {
     /// Address and port; port 0: any that is free.
     pub address: SocketAddr,
@@ -97,6 +98,7 @@ struct Door {
 
 /// Why a server does not listen.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ListenError {
     /// The address is not available.
     #[error("cannot listen on {address}: {source}")]
@@ -123,6 +125,38 @@ impl Default for ListenOptions {
         let patience = Duration::from_secs(PATIENCE_SECONDS);
         let strangers = Duration::from_secs(STRANGER_SECONDS);
         Self { address, names: Vec::new(), patience, authority_key_pem: None, strangers }
+    }
+}
+
+impl ListenOptions {
+    /// Sets the address and port; port 0 is any free port.
+    pub fn address(mut self, address: SocketAddr) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// Sets further names and addresses of the server, for its certificate.
+    pub fn names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the time limit of a handshake, and of the headers of a request.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sets the key of the certificate authority, as PEM; with `None`, it is generated.
+    pub fn authority_key_pem(mut self, authority_key_pem: impl Into<Option<String>>) -> Self {
+        self.authority_key_pem = authority_key_pem.into();
+        self
+    }
+
+    /// Sets the time limit of a connection without an authenticated request.
+    pub fn strangers(mut self, strangers: Duration) -> Self {
+        self.strangers = strangers;
+        self
     }
 }
 

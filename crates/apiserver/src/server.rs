@@ -18,6 +18,7 @@ use crate::store::memory::Memory;
 /// How a server is made.
 #[derive(Default)]
 #[must_use]
+#[non_exhaustive]
 pub struct Options {
     /// Where time comes from.
     pub clock: Clock,
@@ -44,6 +45,74 @@ pub struct Options {
     pub limits: RequestLimits,
     /// Where heavy requests are worked on. A [listener](crate::listener) always has threads for those that it brings.
     pub heavy_work: HeavyWork,
+}
+
+impl Options {
+    /// Sets the clock: where the time comes from.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets the token of the administrator.
+    pub fn admin_token(mut self, admin_token: impl Into<String>) -> Self {
+        self.admin_token = Some(admin_token.into());
+        self
+    }
+
+    /// Sets the storage of objects.
+    pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
+        self.storage = Some(storage);
+        self
+    }
+
+    /// Sets the key that signs the tokens of service accounts; with `None`, the server generates one.
+    pub fn token_key(mut self, token_key: impl Into<Option<TokenKey>>) -> Self {
+        self.token_key = token_key.into();
+        self
+    }
+
+    /// Sets the source of the logs of containers.
+    pub fn logs(mut self, logs: Arc<dyn Logs>) -> Self {
+        self.logs = Some(logs);
+        self
+    }
+
+    /// Sets the part of the process that serves further API groups, such as the metrics APIs.
+    pub fn aggregated(mut self, aggregated: impl Into<Option<Arc<dyn Aggregated>>>) -> Self {
+        self.aggregated = aggregated.into();
+        self
+    }
+
+    /// Sets how requests are authorized.
+    pub fn authorization(mut self, authorization: Authorization) -> Self {
+        self.authorization = authorization;
+        self
+    }
+
+    /// Sets whether Services can have IPv6 addresses, too.
+    pub fn dual_stack(mut self, dual_stack: bool) -> Self {
+        self.dual_stack = dual_stack;
+        self
+    }
+
+    /// Sets whether claims and volumes are created without the finalizers that protect them while they are in use.
+    pub fn unprotected_storage(mut self, unprotected_storage: bool) -> Self {
+        self.unprotected_storage = unprotected_storage;
+        self
+    }
+
+    /// Sets how many requests from outside the process may be in flight, and how long each may take.
+    pub fn limits(mut self, limits: RequestLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the threads on which heavy requests run.
+    pub fn heavy_work(mut self, heavy_work: HeavyWork) -> Self {
+        self.heavy_work = heavy_work;
+        self
+    }
 }
 
 /// How requests are authorized.

@@ -280,9 +280,9 @@ mod tests {
         let check = |gates: &str, cost: bool, terminating: bool| {
             let given = given(&[&format!("--feature-gates={gates}")], silent());
             let flags = Flags::of(&given);
-            let want = replicaset::Options { pod_deletion_cost: cost, terminating_replicas: terminating };
+            let want = replicaset::Options::default().pod_deletion_cost(cost).terminating_replicas(terminating);
             assert_eq!(replicaset::Options::from_flags(&flags), want, "{gates}");
-            let want = deployment::Options { terminating_replicas: terminating };
+            let want = deployment::Options::default().terminating_replicas(terminating);
             assert_eq!(deployment::Options::from_flags(&flags), want, "{gates}");
         };
         check("PodDeletionCost=true", true, true);

@@ -36,6 +36,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The maximum number of addresses of a subset that are mirrored: `--mirroring-max-endpoints-per-subset`.
     pub endpoints_per_subset_max: usize,

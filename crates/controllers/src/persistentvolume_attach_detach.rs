@@ -51,6 +51,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The period in which all volumes are looked at (`--attach-detach-reconcile-sync-period`).
     pub sync_period: Duration,

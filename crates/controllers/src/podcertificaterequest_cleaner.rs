@@ -29,6 +29,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller; no flag sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The period of passes.
     pub every: Duration,

@@ -150,10 +150,7 @@ async fn a_lost_reply_to_a_binding_binds_once() -> Result<(), Failure> {
 
 #[tokio::test(start_paused = true)]
 async fn of_those_who_wait_the_most_important_gets_the_room() -> Result<(), Failure> {
-    let options = NodesOptions {
-        capacity: [("cpu".into(), "4".into()), ("pods".into(), "1".into())].into(),
-        ..NodesOptions::count(1)
-    };
+    let options = NodesOptions::count(1).capacity([("cpu".into(), "4".into()), ("pods".into(), "1".into())].into());
     let cluster = TestCluster::builder().nodes_with(options).start().await?;
     let with_priority = |name: &str, class: &str| pod(name, &json!({ "priorityClassName": class }));
     cluster.create(pod("first", &json!({}))).await?;
@@ -172,7 +169,7 @@ async fn of_those_who_wait_the_most_important_gets_the_room() -> Result<(), Fail
 
 #[tokio::test(start_paused = true)]
 async fn pods_that_were_there_before_the_nodes_are_scheduled() -> Result<(), Failure> {
-    let options = NodesOptions { zones: vec!["a".into(), "b".into()], ..NodesOptions::count(2) };
+    let options = NodesOptions::count(2).zones(["a", "b"]);
     let faults = Faults::default();
     faults.on(Verb::Create, "nodes").next(2).refuse(http::StatusCode::SERVICE_UNAVAILABLE);
     let cluster = TestCluster::builder().nodes_with(options).faults(&faults).start().await?;
@@ -221,7 +218,7 @@ async fn another_process_goes_on_where_the_last_one_stopped() -> Result<(), Fail
 
 #[tokio::test(start_paused = true)]
 async fn pods_of_a_node_without_a_range_wait_for_one() -> Result<(), Failure> {
-    let options = NodesOptions { pod_ranges: false, ..NodesOptions::count(1) };
+    let options = NodesOptions::count(1).pod_ranges(false);
     let cluster = TestCluster::builder().nodes_with(options).start().await?;
     let mut kept = pod("kept", &json!({}));
     kept.metadata.finalizers = Some(vec!["example.dev/keep".into()]);

@@ -58,6 +58,7 @@ pub struct Managed {
 
 /// Why a list of managers cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ManagedError {
     /// Not a list of objects.
     #[error("managedFields must be a list of objects")]

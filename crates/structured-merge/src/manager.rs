@@ -95,6 +95,7 @@ pub struct Applied {
 
 /// Why the owners of fields could not be brought up to date. The write itself goes on, and keeps the owners it had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum UpdateError {
     /// The version of the request has no schema.
     #[error("no corresponding type for {0}")]

@@ -155,8 +155,10 @@ impl Builder {
         let clock_of_server = clock.clone();
         let dual_stack = self.dual_stack;
         let aggregated = self.metrics.clone().map(|metrics| Arc::new(metrics) as Arc<_>);
-        let options =
-            steersman_apiserver::Options { clock: clock_of_server, dual_stack, aggregated, ..Default::default() };
+        let options = steersman_apiserver::Options::default()
+            .clock(clock_of_server)
+            .dual_stack(dual_stack)
+            .aggregated(aggregated);
         let server = ApiServer::new(options);
         let server_of_controllers = server.for_agent("kube-controller-manager");
         let line = Line { server: server_of_controllers, faults: self.faults.clone(), journal: Arc::default() };
@@ -216,12 +218,12 @@ impl Builder {
             setup(&manager);
         }
         let of_metrics = self.metrics.clone();
-        let nodes = match self.nodes.map(|nodes| NodesOptions { metrics: of_metrics, ..nodes }) {
+        let nodes = match self.nodes.map(|nodes| nodes.metrics(of_metrics)) {
             None => None,
             Some(nodes) if embedded.is_some() => Some(Nodes::build(&manager.context(), nodes)?),
             // Several tests share the cluster: each has nodes of its own.
             Some(nodes) => {
-                let nodes = NodesOptions { prefix: namespace.clone(), own_nodes_only: true, ..nodes };
+                let nodes = nodes.prefix(namespace.clone()).own_nodes_only(true);
                 Some(Nodes::build(&manager.context(), nodes)?)
             }
         };

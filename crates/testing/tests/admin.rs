@@ -35,11 +35,7 @@ struct Place {
 impl Place {
     async fn new() -> Result<Self, Box<dyn std::error::Error>> {
         let clock = Clock::starting_at(NOW);
-        let options = steersman_apiserver::Options {
-            clock: clock.clone(),
-            authorization: Authorization::Rbac,
-            ..steersman_apiserver::Options::default()
-        };
+        let options = steersman_apiserver::Options::default().clock(clock.clone()).authorization(Authorization::Rbac);
         let server = ApiServer::new(options);
         let asked = Arc::new(AtomicUsize::new(0));
         let count = asked.clone();

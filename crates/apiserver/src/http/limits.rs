@@ -46,6 +46,7 @@ pub enum HeavyWork {
 
 /// The limits of requests in flight, and the time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RequestLimits {
     /// The maximum number of reads.
     pub reads_max: usize,
@@ -79,6 +80,29 @@ pub(super) enum Class {
 impl Default for RequestLimits {
     fn default() -> Self {
         Self { reads_max: READS_MAX, writes_max: WRITES_MAX, timeout: REQUEST_TIMEOUT }
+    }
+}
+
+impl RequestLimits {
+    /// Sets the maximum number of reads in flight.
+    #[must_use]
+    pub fn reads_max(mut self, reads_max: usize) -> Self {
+        self.reads_max = reads_max;
+        self
+    }
+
+    /// Sets the maximum number of writes in flight.
+    #[must_use]
+    pub fn writes_max(mut self, writes_max: usize) -> Self {
+        self.writes_max = writes_max;
+        self
+    }
+
+    /// Sets the time limit of a request.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
     }
 }
 

@@ -322,8 +322,7 @@ async fn clients() -> (Client, Client) {
     let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    let ours =
-        Client::new(ApiServer::new(Options { authorization: Authorization::Rbac, ..Options::default() }), "default");
+    let ours = Client::new(ApiServer::new(Options::default().authorization(Authorization::Rbac)), "default");
     (ours, Client::try_from(config).unwrap())
 }
 

@@ -14,7 +14,7 @@ const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 /// A server on which roles count.
 pub(crate) fn strict() -> ApiServer {
     let clock = Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
-    ApiServer::new(Options { clock, authorization: Authorization::Rbac, ..Options::default() })
+    ApiServer::new(Options::default().clock(clock).authorization(Authorization::Rbac))
 }
 
 /// A service account's token, for this server or for somebody else.

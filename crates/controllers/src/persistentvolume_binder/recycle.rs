@@ -14,6 +14,7 @@ const GIB: i64 = 1 << 30;
 
 /// The pod that recycles the volumes of a plug-in, and the time that it gets.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Recycler {
     /// The pod, except its name, its first volume and its deadline.
     pub template: Value,

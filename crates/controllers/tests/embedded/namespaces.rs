@@ -291,7 +291,7 @@ async fn custom_resources_go_too() -> Result<(), Failure> {
 
 #[tokio::test(start_paused = true)]
 async fn with_several_api_servers_a_deleted_namespace_is_left_alone_first() -> Result<(), Failure> {
-    let options = namespace::Options { first_pass_after: FIRST_PASS_AFTER, ..namespace::Options::default() };
+    let options = namespace::Options::default().first_pass_after(FIRST_PASS_AFTER);
     let cluster = crate::scenarios::namespace::cluster().options(options).start().await?;
     fill(&cluster, 1).await?;
     cluster.settle().await?;

@@ -83,7 +83,7 @@ async fn a_slice_of_a_create_that_arrived_late_is_brought_up_to_date() -> Result
         // So that the pass of the pod's event is not the one that finds the slice: a retry is, and no other pass is due.
         faults.on(Verb::Create, "endpointslices").nth(2).refuse(http::StatusCode::FORBIDDEN);
         let cluster = TestCluster::builder()
-            .options(endpointslice::Options { endpoints_per_slice_max: 2, ..endpointslice::Options::default() })
+            .options(endpointslice::Options::default().endpoints_per_slice_max(2))
             .controllers(&[controllers::ENDPOINT_SLICE])
             .faults(&faults)
             .start()
@@ -225,8 +225,8 @@ async fn endpoints_that_somebody_wrote_stay_while_the_cache_of_services_is_behin
 async fn changes_are_gathered_for_the_batch_period() -> Result<(), Failure> {
     let period = Duration::from_secs(3);
     let cluster = TestCluster::builder()
-        .options(endpointslice::Options { updates_batch_period: period, ..endpointslice::Options::default() })
-        .options(endpoints::Options { updates_batch_period: period })
+        .options(endpointslice::Options::default().updates_batch_period(period))
+        .options(endpoints::Options::default().updates_batch_period(period))
         .controllers(CONTROLLERS)
         .start()
         .await?;
@@ -254,7 +254,7 @@ async fn slices_are_as_large_as_the_flag_says_and_are_counted() -> Result<(), Fa
     let counted = registry.clone();
     let cluster = TestCluster::builder()
         .manager_options(move |options| options.metrics = Some(counted.clone()))
-        .options(endpointslice::Options { endpoints_per_slice_max: 3, ..endpointslice::Options::default() })
+        .options(endpointslice::Options::default().endpoints_per_slice_max(3))
         .controllers(&[controllers::ENDPOINT_SLICE])
         .start()
         .await?;

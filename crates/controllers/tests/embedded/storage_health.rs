@@ -46,11 +46,9 @@ fn failing(cluster: &TestCluster) -> Vec<(&'static str, BTreeSet<String>)> {
 /// in mid-migration, a policy that does not type-check: nothing of it is a problem of the manager.
 #[tokio::test(start_paused = true)]
 async fn bad_input_is_told_and_every_controller_stays_well() -> Result<(), Failure> {
-    let nodes = NodesOptions {
-        provisioner: Some(ProvisionerOptions { default_class: false }),
-        attacher: Some(AttacherOptions::default()),
-        ..NodesOptions::count(2)
-    };
+    let nodes = NodesOptions::count(2)
+        .provisioner(Some(ProvisionerOptions::default().default_class(false)))
+        .attacher(Some(AttacherOptions::default()));
     let cluster = TestCluster::builder().controllers(CONTROLLERS).define(migrator::definition()).nodes_with(nodes);
     let cluster = cluster.start().await?;
     let contested = contested_volume(&cluster).await?;

@@ -26,7 +26,7 @@ pub(crate) const CONTROLLERS: &[Controller] = &[controllers::ATTACH_DETACH];
 
 pub(crate) fn with_attacher() -> Builder {
     let attacher = Some(AttacherOptions::default());
-    TestCluster::builder().controllers(CONTROLLERS).nodes_with(NodesOptions { attacher, ..NodesOptions::count(2) })
+    TestCluster::builder().controllers(CONTROLLERS).nodes_with(NodesOptions::count(2).attacher(attacher))
 }
 
 pub(crate) fn without_attacher() -> Builder {

@@ -55,11 +55,10 @@ pub(crate) fn approving() -> Builder {
 
 /// Requests are old after two seconds, or four, which is looked for every second.
 pub(crate) fn cleaner() -> Builder {
-    let options = certificatesigningrequest_cleaner::Options {
-        every: Duration::from_secs(1),
-        ended_for: Duration::from_secs(2),
-        waiting_for: Duration::from_secs(4),
-    };
+    let options = certificatesigningrequest_cleaner::Options::default()
+        .every(Duration::from_secs(1))
+        .ended_for(Duration::from_secs(2))
+        .waiting_for(Duration::from_secs(4));
     TestCluster::builder().controllers(&[controllers::CSR_CLEANER]).options(options)
 }
 

@@ -12,8 +12,7 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 use steersman_base::Istr;
 use steersman_controllers::{
-    device_taint_eviction, horizontal_pod_autoscaler, job, node_lifecycle, persistentvolumeclaim_protection,
-    resourcequota, statefulset,
+    device_taint_eviction, job, node_lifecycle, persistentvolumeclaim_protection, resourcequota, statefulset,
 };
 use steersman_runtime::{Manager, ManagerOptions};
 use steersman_testing::objects::{self, ObjectBuilder as _};
@@ -59,7 +58,7 @@ scenarios! {
 
 /// `MaxUnavailableStatefulSet=false`.
 pub(crate) fn without_max_unavailable() -> Builder {
-    with_max_unavailable().options(statefulset::Options { max_unavailable: false, ..statefulset::Options::default() })
+    with_max_unavailable().options(statefulset::Options::default().max_unavailable(false))
 }
 
 /// The test starts managers itself.
@@ -69,35 +68,35 @@ pub(crate) fn without_controllers() -> Builder {
 
 /// `MutableSchedulingDirectivesForSuspendedJobs=false`.
 pub(crate) fn without_mutable_directives() -> Builder {
-    jobs::cluster().options(job::Options { mutable_scheduling_directives: false, ..job::Options::default() })
+    jobs::cluster().options(job::Options::default().mutable_scheduling_directives(false))
 }
 
 /// `HPAScaleToZero=false`.
 pub(crate) fn without_scale_to_zero() -> Builder {
-    let options = horizontal_pod_autoscaler::Options { scale_to_zero: false, ..autoscalers::options() };
+    let options = autoscalers::options().scale_to_zero(false);
     autoscalers::with_nodes().options(options)
 }
 
 /// `HPAGeneration=false`.
 pub(crate) fn without_generation() -> Builder {
-    let options = horizontal_pod_autoscaler::Options { generation: false, ..autoscalers::options() };
+    let options = autoscalers::options().generation(false);
     autoscalers::with_nodes().options(options)
 }
 
 /// `PodLevelResources=false`.
 pub(crate) fn without_pod_level() -> Builder {
-    let options = resourcequota::Options { pod_level_resources: false, ..resourcequota::Options::default() };
+    let options = resourcequota::Options::default().pod_level_resources(false);
     with_pod_level().options(options)
 }
 
 /// `PersistentVolumeClaimUnusedSinceTime=false`.
 pub(crate) fn without_unused_since() -> Builder {
-    protection::cluster().options(persistentvolumeclaim_protection::Options { tracks_unused: false })
+    protection::cluster().options(persistentvolumeclaim_protection::Options::default().tracks_unused(false))
 }
 
 /// `DRADeviceTaintRules=false`.
 pub(crate) fn without_rules() -> Builder {
-    let options = device_taint_eviction::Options { rules: false, ..device_taint_eviction::Options::default() };
+    let options = device_taint_eviction::Options::default().rules(false);
     TestCluster::builder().controllers(DEVICES).options(options)
 }
 
@@ -150,7 +149,7 @@ pub(crate) async fn without_semantic_comparison_the_same_template_in_other_words
 
 /// An older manager has written the template with an empty field that is left out today.
 async fn reworded(cluster: &TestCluster, semantic_comparison: bool, want: usize) -> Result<(), Failure> {
-    let options = statefulset::Options { semantic_comparison, ..statefulset::Options::default() };
+    let options = statefulset::Options::default().semantic_comparison(semantic_comparison);
     cluster.create(set(1, json!({}))).await?;
     let manager = start(cluster, options)?;
     until_complete(cluster, 1).await?;
@@ -319,12 +318,12 @@ pub(crate) async fn without_the_circuit_breaker_a_lease_is_not_read(cluster: &Te
 async fn lose(cluster: &TestCluster, checks_leases: bool) -> Result<(), Failure> {
     let line = Line::to(cluster.client(), Trouble::None);
     let manager = manager(cluster, line.client())?;
-    manager.set_options(node_lifecycle::Options {
-        monitor_period: std::time::Duration::from_secs(1),
-        monitor_grace_period: std::time::Duration::from_secs(21),
-        checks_leases,
-        ..node_lifecycle::Options::default()
-    });
+    manager.set_options(
+        node_lifecycle::Options::default()
+            .monitor_period(std::time::Duration::from_secs(1))
+            .monitor_grace_period(std::time::Duration::from_secs(21))
+            .checks_leases(checks_leases),
+    );
     let manager = Beside::run(manager, &[controllers::NODE_LIFECYCLE])?;
     let node = cluster.nodes().names().first().map(ToString::to_string).unwrap_or_default();
     let says = async || {

@@ -34,13 +34,11 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(4);
 
 /// The options of scenarios.
 pub(crate) fn options() -> Options {
-    Options {
-        sync_period: PERIOD,
+    Options::default()
+        .sync_period(PERIOD)
         // An earlier recommendation counts in at least one pass, also by a real clock.
-        downscale_stabilization: 2 * PERIOD,
-        cpu_initialization_period: Duration::ZERO,
-        ..Options::default()
-    }
+        .downscale_stabilization(2 * PERIOD)
+        .cpu_initialization_period(Duration::ZERO)
 }
 
 /// A cluster with the metrics APIs, and with a custom kind that has a scale.

@@ -26,13 +26,7 @@ fn cluster(cluster: &str, services: &str, mask_ipv4: i64) -> Builder {
 
 /// Options for these ranges.
 pub(crate) fn options(cluster: &str, services: &str, mask_ipv4: i64) -> Options {
-    Options {
-        allocate: true,
-        cluster: cluster.to_owned(),
-        services: services.to_owned(),
-        mask_ipv4,
-        ..Options::default()
-    }
+    Options::default().allocate(true).cluster(cluster).services(services).mask_ipv4(mask_ipv4)
 }
 
 pub(crate) fn both_families() -> Builder {

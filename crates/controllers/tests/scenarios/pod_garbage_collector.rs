@@ -29,7 +29,7 @@ pub(crate) fn cluster() -> Builder {
 
 /// Of the pods that have ended, two are kept.
 pub(crate) fn keeping_two() -> Builder {
-    cluster().options(pod_garbage_collector::Options { terminated_pod_threshold: 2 })
+    cluster().options(pod_garbage_collector::Options::default().terminated_pod_threshold(2))
 }
 
 /// A pod that is being deleted and was never on a node fails, and goes when nobody holds it any more.

@@ -48,7 +48,7 @@ pub(crate) fn with_collector() -> Builder {
 
 /// `SteersmanReplaceBrokenStatefulSetPods=true`.
 pub(crate) fn replacing_broken_pods() -> Builder {
-    with_nodes().options(statefulset::Options { replace_broken: true, ..statefulset::Options::default() })
+    with_nodes().options(statefulset::Options::default().replace_broken(true))
 }
 
 /// A StatefulSet of `web:1`, with this on top of its spec.

@@ -21,10 +21,7 @@ use crate::support::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_standby_is_warm_and_takes_over_without_a_full_list() -> Result<(), Failure> {
-    let server = ApiServer::new(steersman_apiserver::Options {
-        clock: Clock::default(),
-        ..steersman_apiserver::Options::default()
-    });
+    let server = ApiServer::new(steersman_apiserver::Options::default().clock(Clock::default()));
     let client = kube::Client::new(server.clone(), "default");
     let diary = Diary::default();
     let start = |identity: &'static str| -> Result<_, Failure> {

@@ -26,7 +26,7 @@ pub(crate) fn off() -> Builder {
 
 /// The gate, as the controller has it.
 pub(crate) fn options() -> job::Options {
-    job::Options { workloads: true, ..job::Options::default() }
+    job::Options::default().workloads(true)
 }
 
 /// The Workload is made from what the Job asks for, the group from the Workload, and the pods are in the group. The number
