@@ -86,7 +86,7 @@ pub(crate) struct LogOptions {
 }
 
 /// The text of a log, piece by piece.
-pub struct LogText(pub(crate) BoxStream<'static, Bytes>);
+pub(crate) struct LogText(pub(crate) BoxStream<'static, Bytes>);
 
 // === impl LogOptions ===
 

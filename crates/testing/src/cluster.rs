@@ -152,12 +152,10 @@ impl Builder {
     /// The server does not respond, or a controller is disabled: the failure has the reason.
     pub async fn start(self) -> Result<TestCluster, Failure> {
         let clock = Clock::starting_at(EPOCH);
-        let clock_of_server = clock.clone();
-        let dual_stack = self.dual_stack;
         let aggregated = self.metrics.clone().map(|metrics| Arc::new(metrics) as Arc<_>);
         let options = steersman_apiserver::Options::default()
-            .clock(clock_of_server)
-            .dual_stack(dual_stack)
+            .clock(clock.clone())
+            .dual_stack(self.dual_stack)
             .aggregated(aggregated);
         let server = ApiServer::new(options);
         let server_of_controllers = server.for_agent("kube-controller-manager");
@@ -217,8 +215,7 @@ impl Builder {
         for setup in &self.setup {
             setup(&manager);
         }
-        let of_metrics = self.metrics.clone();
-        let nodes = match self.nodes.map(|nodes| nodes.metrics(of_metrics)) {
+        let nodes = match self.nodes.map(|nodes| nodes.metrics(self.metrics.clone())) {
             None => None,
             Some(nodes) if embedded.is_some() => Some(Nodes::build(&manager.context(), nodes)?),
             // Several tests share the cluster: each has nodes of its own.

@@ -24,13 +24,13 @@ use crate::registry::query::Query;
 use crate::webhook::CALLERS_MAX;
 
 /// The maximum number of reads in flight: `--max-requests-inflight`.
-pub const READS_MAX: usize = 400;
+pub(crate) const READS_MAX: usize = 400;
 /// The maximum number of writes in flight: `--max-mutating-requests-inflight`.
-pub const WRITES_MAX: usize = 200;
+pub(crate) const WRITES_MAX: usize = 200;
 /// The time limit of a request: `--request-timeout`.
-pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// A request is heavy if its body, or the object that it changes, is larger than this.
-pub const HEAVY_BYTES: usize = 64 << 10;
+pub(crate) const HEAVY_BYTES: usize = 64 << 10;
 
 /// Where heavy requests run: those with a large body or object, definitions, objects with rules that may cost much, YAML with
 /// aliases, lists, and documents about the whole API.

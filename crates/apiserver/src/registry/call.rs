@@ -12,7 +12,7 @@ use crate::schema::FieldValidation;
 
 /// A request about a resource.
 #[derive(Debug)]
-pub struct Call {
+pub(crate) struct Call {
     /// The resource.
     pub row: Arc<Row>,
     /// The namespace; empty for all namespaces and for cluster-wide resources.
@@ -59,7 +59,7 @@ impl Call {
 
     /// Returns the key of the object.
     #[must_use]
-    pub fn key(&self) -> ObjectKey {
+    pub(crate) fn key(&self) -> ObjectKey {
         ObjectKey::new(&self.namespace, &self.name)
     }
 }

@@ -32,7 +32,7 @@ pub(crate) const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// Who converts the objects of a definition.
 #[derive(Debug)]
-pub struct Conversion {
+pub(crate) struct Conversion {
     client: ClientConfig,
     review_versions: Vec<String>,
     registry: Weak<Registry>,

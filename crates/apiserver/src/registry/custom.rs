@@ -30,7 +30,7 @@ const HEAVY_COST: u64 = 100_000;
 
 /// What a definition says about one version of its resource.
 #[derive(Debug)]
-pub struct Custom {
+pub(crate) struct Custom {
     /// `openAPIV3Schema`, as it is written.
     pub document: Value,
     /// `openAPIV3Schema`, as objects are held to it.
@@ -68,15 +68,15 @@ pub(crate) enum Nulls {
 
 /// A schema, read when the first object needs it: definitions that nobody uses hold what is written in them, and no more.
 #[derive(Debug, Default)]
-pub struct CustomSchema(OnceLock<Schema>);
+pub(crate) struct CustomSchema(OnceLock<Schema>);
 
 /// Rules of `x-kubernetes-validations`, compiled when the first object needs them.
 #[derive(Debug, Default)]
-pub struct CustomRules(OnceLock<Validator>);
+pub(crate) struct CustomRules(OnceLock<Validator>);
 
 /// Where the scale of a custom resource is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScalePaths {
+pub(crate) struct ScalePaths {
     /// `specReplicasPath`
     pub spec: String,
     /// `statusReplicasPath`

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use steersman_apiserver::ApiServer;
-use steersman_apiserver::http::Body;
+use steersman_apiserver::Body;
 use tower::ServiceExt;
 
 use crate::bounds::{THINGS, define, thing};

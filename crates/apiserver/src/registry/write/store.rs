@@ -156,7 +156,7 @@ fn is_released(row: &Row, object: &Value, old: &Value) -> bool {
 }
 
 /// Returns an object as the store takes it. For objects that the server changes on its own: terminating objects, conditions
-/// of definitions, and the objects that every cluster has. What a request stores is [`Processed`].
+/// of definitions, and the objects that every cluster has. What a request stores is [`Processed`](crate::registry::checked::Processed).
 pub(crate) fn new_state(row: &Row, object: &Value) -> NewState {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
     let labels: StringMap = labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();
