@@ -30,7 +30,7 @@ pub use token::{BadKey, TokenKey};
 /// The issuer of service account tokens, and the audience that this server is.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 const ADMIN_TOKEN_BYTES: usize = 24;
-/// How long a token outlives what it is bound to: clocks differ. Upstream's `jwt.DefaultLeeway`.
+/// The time for which a token outlives the object that it is bound to: clocks differ. Upstream's `jwt.DefaultLeeway`.
 const LEEWAY_SECONDS: i64 = 60;
 
 /// An authenticated user.

@@ -28,14 +28,14 @@ use crate::store::{Change, Expect};
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 /// Roles, bindings and priority classes as kube-apiserver makes them, complete but for uid, version and time.
 const OBJECTS: &str = include_str!("../data/bootstrap.jsonl");
-/// What controllers within kube-apiserver make: APIServices, flow control, and the statuses of components that do not run;
-/// complete but for uid, version and times.
+/// The objects that controllers within kube-apiserver create: APIServices, flow control, and the statuses of components
+/// that do not run; complete but for uid, version and times.
 const OF_CONTROLLERS: &str = include_str!("../data/new-cluster.jsonl");
 /// The port that the Service leads to until the server listens somewhere.
 const PORT_UNKNOWN: u16 = 6443;
 /// The name of the server's own Service, and of its endpoints.
 const SERVICE: &str = "kubernetes";
-/// Where components that let the API server tell who asks find out whom it believes.
+/// The ConfigMap from which components that delegate authentication read the trusted certificate authorities.
 const AUTHENTICATION: (&str, &str) = ("kube-system", "extension-apiserver-authentication");
 
 const TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";

@@ -18,7 +18,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 pub(crate) use steersman_base::go::type_name;
 
-/// How a body is written.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentType {
     /// `application/json`
@@ -32,7 +32,7 @@ pub(crate) enum ContentType {
 /// A body that could be read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decoded {
-    /// What it says: always an object.
+    /// The decoded value: always an object.
     pub value: Value,
     /// The keys that are written twice, in strict decoding's words: `duplicate field "data.a"`.
     pub duplicates: Vec<String>,
@@ -47,7 +47,7 @@ pub(crate) struct DecodeError {
     summary: String,
 }
 
-/// How much of a body is shown to who sent it; upstream's bound.
+/// The maximum bytes of a body that an error shows to its sender; upstream's bound.
 const SUMMARY_BYTES_MAX: usize = 30;
 
 /// Reads an object.

@@ -8,29 +8,29 @@ use steersman_base::go::quote;
 
 pub(crate) use steersman_base::validation::FieldErrorKind;
 
-/// Where a field is: `spec.containers[0].image`, `metadata.labels[app]`.
+/// The path of a field: `spec.containers[0].image`, `metadata.labels[app]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path(String);
 
 /// One thing that is wrong with an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldError {
-    /// What kind of wrong; the `reason` of a cause.
+    /// The kind of the error; the `reason` of a cause.
     pub kind: FieldErrorKind,
-    /// Which field.
+    /// The path of the field.
     pub path: Path,
-    /// What the field holds, where upstream shows it.
+    /// The value of the field, where upstream shows it.
     pub value: Option<Shown>,
     /// The rest of the sentence.
     pub detail: String,
 }
 
-/// How many errors of one object are kept. Upstream keeps all; nobody reads so many.
+/// The maximum number of errors of one object that are kept. Upstream keeps all; nobody reads so many.
 pub(crate) const ERRORS_MAX: usize = 100;
-/// How many bytes they may show before no more are kept: some show whole lists.
+/// The maximum bytes that they may show before no more are kept: some show whole lists.
 pub(crate) const ERRORS_BYTES_MAX: usize = 1 << 20;
 
-/// What is wrong with an object: the first [`ERRORS_MAX`] errors, or fewer if they are long. The others are counted.
+/// The errors of an object: the first [`ERRORS_MAX`] errors, or fewer if they are long. The others are counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Errors {
     kept: Vec<FieldError>,
@@ -175,7 +175,7 @@ impl FieldError {
         self.path.0.len() + shown + self.detail.len()
     }
 
-    /// What is wrong, without the field: the `message` of a cause.
+    /// Returns the error without the field: the `message` of a cause.
     #[must_use]
     pub(crate) fn body(&self) -> String {
         let mut body = self.kind.to_string();
@@ -229,7 +229,7 @@ impl Errors {
         self.kept.len() >= ERRORS_MAX || self.bytes >= ERRORS_BYTES_MAX
     }
 
-    /// How many were found, whether they were kept or not.
+    /// Returns the number of errors that were found, whether they were kept or not.
     #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.kept.len() + self.dropped

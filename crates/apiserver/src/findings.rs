@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// How many unknown and duplicate fields are reported; upstream's bound (`sigs.k8s.io/json`).
+/// The maximum number of unknown and duplicate fields that are reported; upstream's bound (`sigs.k8s.io/json`).
 pub(crate) const FINDINGS_MAX: usize = 100;
-/// How much of a path is shown, in bytes. Upstream shows all of it; no field that a kind knows is so far down.
+/// The maximum bytes of a path that are shown. Upstream shows all of it; no field that a kind knows is so far down.
 pub(crate) const PATH_BYTES_MAX: usize = 256;
-/// What stands for the rest of a path that is cut.
+/// The text that stands for the rest of a truncated path.
 const REST: &str = "...";
 
 /// Sentences about a body, each once, in the order in which they were found.

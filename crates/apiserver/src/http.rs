@@ -73,7 +73,7 @@ pub(crate) enum Sender {
     Remote,
 }
 
-/// What a request is about, and whose it is.
+/// The target of a request, and its user.
 struct Asked {
     target: Target,
     query: Query,

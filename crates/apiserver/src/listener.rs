@@ -54,7 +54,7 @@ const STREAMS_MAX: u32 = 1000;
 /// The time limit of open requests when the server stops.
 const DRAIN_SECONDS: u64 = 1;
 
-/// Where to listen.
+/// The options of a listener: address, names, key and time limits.
 #[derive(Clone, Debug)]
 #[must_use]
 #[non_exhaustive]
@@ -86,7 +86,7 @@ pub struct Listening {
     stop: CancellationToken,
 }
 
-/// What every connection needs.
+/// The parts that every connection needs.
 #[derive(Clone)]
 struct Door {
     acceptor: TlsAcceptor,
@@ -185,7 +185,7 @@ impl Listening {
         Ok(Self { address, pki, token, admin, stop })
     }
 
-    /// Where it listens.
+    /// Returns the address and port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

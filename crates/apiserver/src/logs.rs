@@ -62,7 +62,7 @@ pub struct Log {
 /// A line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// When it was written.
+    /// The time at which it was written.
     pub time: MicroTime,
     /// The text, without the newline.
     pub text: String,

@@ -86,7 +86,7 @@ pub(crate) fn apply(
     Patch::read(patch_type, patch)?.apply(group, version, kind, original.clone())
 }
 
-/// What strict decoding finds in the patch itself: duplicate keys, and unknown ones of an operation.
+/// Returns the findings of strict decoding in the patch itself: duplicate keys, and unknown ones of an operation.
 #[must_use]
 pub(crate) fn findings(patch_type: PatchType, patch: &[u8]) -> Vec<String> {
     Patch::read(patch_type, patch).map(|patch| patch.findings).unwrap_or_default()
@@ -135,13 +135,13 @@ impl Patch {
         Ok(Self { patch_type, value: decoded.value, findings })
     }
 
-    /// What strict decoding finds in it.
+    /// Returns the findings of strict decoding in the patch.
     #[must_use]
     pub(crate) fn findings(&self) -> &[String] {
         &self.findings
     }
 
-    /// What becomes of an object, not yet checked against the schema.
+    /// Returns the patched object, which is not yet checked against the schema.
     ///
     /// # Errors
     /// The patch does not fit the object, or is of a type that the kind does not take.
@@ -267,7 +267,7 @@ impl PatchError {
         Self { code: 422, reason: "Invalid", message, details: true }
     }
 
-    /// What upstream did not foresee, and so answers with 500.
+    /// Returns an error that upstream does not foresee, and so answers with 500.
     fn internal(message: impl Into<String>) -> Self {
         Self { code: 500, reason: "", message: message.into(), details: false }
     }

@@ -60,7 +60,7 @@ pub(crate) struct Registry {
     pub(crate) clock: Clock,
     pub(crate) auth: Arc<Auth>,
     pub(crate) custom: RwLock<BTreeMap<(String, String, String), Arc<Row>>>,
-    /// How definitions are served. Watches of their objects end when that changes.
+    /// The definitions as they are served. Watches of their objects end when that changes.
     pub(crate) served: Mutex<BTreeMap<Istr, crd::Served>>,
     /// Definitions whose objects are being deleted, each by one task.
     pub(crate) cleaning: Mutex<BTreeSet<String>>,
@@ -86,7 +86,7 @@ pub(crate) struct Registry {
     pub(crate) aggregated: Option<Arc<dyn Aggregated>>,
     /// Their groups and versions, which never change: every request is compared with them, and the source computes them.
     pub(crate) aggregated_versions: Vec<(String, String)>,
-    /// How requests are authorized.
+    /// The authorization of requests.
     pub(crate) authorization: Authorization,
     /// Whether claims and volumes get no finalizers that protect them.
     pub(crate) unprotected_storage: bool,

@@ -15,35 +15,36 @@ use crate::registry::{Registry, RegistryOptions};
 use crate::store::Storage;
 use crate::store::memory::Memory;
 
-/// How a server is made.
+/// The options of a server.
 #[derive(Default)]
 #[must_use]
 #[non_exhaustive]
 pub struct Options {
-    /// Where time comes from.
+    /// The clock: the source of the time.
     pub clock: Clock,
     /// The administrator's token; made up if there is none.
     pub admin_token: Option<String>,
-    /// Where objects are kept; in memory if nothing is said. What it holds already is taken up: objects, addresses and ports
-    /// of Services, definitions.
+    /// The storage of objects; in memory by default. The server continues with what it holds already: objects,
+    /// addresses and ports of Services, definitions.
     pub storage: Option<Arc<dyn Storage>>,
     /// The key that signs tokens of service accounts; made up if there is none. Whoever has a storage that outlives the
     /// server keeps the key beside it ([`ApiServer::token_key_pem`]): tokens that another key has signed are nobody's.
     pub token_key: Option<TokenKey>,
-    /// Who has the logs of containers; without one, they are empty.
+    /// The source of the logs of containers; without one, they are empty.
     pub logs: Option<Arc<dyn Logs>>,
-    /// Who serves groups that are not the server's own, such as the metrics APIs.
+    /// The part of the process that serves API groups other than the server's own, such as the metrics APIs.
     pub aggregated: Option<Arc<dyn Aggregated>>,
-    /// How requests are authorized.
+    /// The authorization of requests.
     pub authorization: Authorization,
     /// Whether Services can have addresses of IPv6, too.
     pub dual_stack: bool,
     /// Whether claims and volumes come without the finalizers that protect them while they are in use. Where no controller
     /// takes those away again, nothing that has them could ever be deleted.
     pub unprotected_storage: bool,
-    /// How many requests from outside the process are in flight at most, and how long each has.
+    /// The maximum number of requests from outside the process that are in flight, and their time limit.
     pub limits: RequestLimits,
-    /// Where heavy requests are worked on. A [listener](crate::listener) always has threads for those that it brings.
+    /// The threads on which heavy requests run. A [listener](crate::listener) always has threads for those that it
+    /// receives.
     pub heavy_work: HeavyWork,
 }
 
@@ -115,7 +116,7 @@ impl Options {
     }
 }
 
-/// How requests are authorized.
+/// The authorization of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authorization {
     /// Any authenticated user may do anything.
@@ -134,7 +135,7 @@ pub struct ApiServer {
     pub(crate) sender: Sender,
     pub(crate) limits: Arc<Limits>,
     pub(crate) heavy_work: HeavyWork,
-    /// Who sends requests without a user agent.
+    /// The user agent of requests that send none.
     pub(crate) agent: &'static str,
 }
 

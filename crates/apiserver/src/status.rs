@@ -35,11 +35,11 @@ pub(crate) struct Details {
     pub kind: String,
     /// Its uid.
     pub uid: String,
-    /// What exactly is wrong.
+    /// The single errors.
     pub causes: Vec<Cause>,
-    /// When to try again.
+    /// The seconds after which to try again.
     pub retry_after_seconds: u32,
-    /// Where a list that has expired can go on: `continue` of the status's own metadata.
+    /// The token with which an expired list can continue: `continue` of the status's own metadata.
     pub continue_token: String,
     /// The whole status, where a webhook has answered it: it is shown as it is.
     pub answered: Option<Value>,
@@ -52,7 +52,7 @@ pub(crate) struct Cause {
     pub reason: &'static str,
     /// For people.
     pub message: String,
-    /// Which field; empty if none.
+    /// The field; empty if none.
     pub field: String,
 }
 
@@ -298,7 +298,7 @@ impl Status {
     }
 }
 
-/// What a DELETE answers when the object is not shown: success, and which object it was.
+/// Returns the answer to a DELETE that does not show the object: success, and the object's name and uid.
 #[must_use]
 pub(crate) fn deleted(target: GroupResource<'_>, name: &str, uid: &str) -> Status {
     let mut status = Status::new(200, "", "").about(target, name);

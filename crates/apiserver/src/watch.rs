@@ -54,7 +54,7 @@ pub(crate) struct Watch {
     initial: std::vec::IntoIter<Arc<Object>>,
     /// Events that have been read and not been sent.
     pending: VecDeque<Pending>,
-    /// When the resource is no longer served so; never for built-in ones.
+    /// Cancelled when the resource is no longer served this way; never for built-in ones.
     withdrawn: CancellationToken,
     bookmarks: bool,
     next_bookmark: Instant,

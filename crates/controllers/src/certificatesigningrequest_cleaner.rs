@@ -33,9 +33,9 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 pub struct Options {
     /// The period of passes.
     pub every: Duration,
-    /// How long a request is kept that was issued, denied or refused.
+    /// The time for which a request is kept that was issued, denied or refused.
     pub ended_for: Duration,
-    /// How long a request is kept that waits for an approval or a certificate.
+    /// The time for which a request is kept that waits for an approval or a certificate.
     pub waiting_for: Duration,
 }
 

@@ -36,7 +36,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// How long pod changes are batched before a service is reconciled: `--endpoint-updates-batch-period`.
+    /// The time for which pod changes are batched before a service is reconciled: `--endpoint-updates-batch-period`.
     pub updates_batch_period: Duration,
 }
 

@@ -48,7 +48,8 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 pub struct Options {
     /// The maximum number of endpoints of a slice: `--max-endpoints-per-slice`.
     pub endpoints_per_slice_max: usize,
-    /// How long pod changes are batched before a service is reconciled: `--endpointslice-updates-batch-period`.
+    /// The time for which pod changes are batched before a service is reconciled:
+    /// `--endpointslice-updates-batch-period`.
     pub updates_batch_period: Duration,
 }
 

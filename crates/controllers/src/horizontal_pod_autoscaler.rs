@@ -49,7 +49,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 pub struct Options {
     /// The time between two passes over an autoscaler: `--horizontal-pod-autoscaler-sync-period`.
     pub sync_period: Duration,
-    /// How long a recommendation keeps the number of pods up, where an autoscaler has no window of its own:
+    /// The time for which a recommendation keeps the number of pods up, where an autoscaler has no window of its own:
     /// `--horizontal-pod-autoscaler-downscale-stabilization`.
     pub downscale_stabilization: Duration,
     /// The deviation from the target that is ignored, where an autoscaler has none of its own:

@@ -64,7 +64,7 @@ pub struct Options {
 pub const BURST: usize = 500;
 /// The maximum number of pods that one pass counts: upstream's figure, so that a status stays below 20 KB.
 pub const UNCOUNTED_MAX: usize = 500;
-/// How long changes of pods and of a Job's status are batched: upstream's figure.
+/// The time for which changes of pods and of a Job's status are batched: upstream's figure.
 pub const BATCHED_FOR: Duration = Duration::from_secs(1);
 
 /// The queue of pods whose finalizer no Job will remove.

@@ -31,7 +31,8 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// How long an unused token is kept, and how long an invalid one (`--legacy-service-account-token-clean-up-period`).
+    /// The time for which an unused token is kept, and an invalid one
+    /// (`--legacy-service-account-token-clean-up-period`).
     pub clean_up_period: Duration,
     /// The period of passes; no flag sets it.
     pub every: Duration,

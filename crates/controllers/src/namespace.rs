@@ -45,7 +45,7 @@ pub struct Options {
     /// The delay between the deletion of a namespace and the first pass. Upstream waits 5 s ([`FIRST_PASS_AFTER`]), so
     /// that all of several API servers know of the deletion and refuse creates; a single one knows at once.
     pub first_pass_after: Duration,
-    /// How often every terminating namespace is reconciled without an event (`--namespace-sync-period`).
+    /// The period in which every terminating namespace is reconciled without an event (`--namespace-sync-period`).
     pub sync_period: Duration,
 }
 

@@ -47,9 +47,9 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 pub struct Options {
     /// The period of health checks (`--node-monitor-period`).
     pub monitor_period: Duration,
-    /// How long a node may be silent (`--node-monitor-grace-period`).
+    /// The time for which a node may be silent (`--node-monitor-grace-period`).
     pub monitor_grace_period: Duration,
-    /// How long a node that never reported may be silent (`--node-startup-grace-period`).
+    /// The time for which a node that never reported may be silent (`--node-startup-grace-period`).
     pub startup_grace_period: Duration,
     /// Nodes per second that get a `NoExecute` taint in a healthy zone (`--node-eviction-rate`).
     pub eviction_rate: f64,

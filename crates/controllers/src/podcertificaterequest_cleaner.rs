@@ -33,7 +33,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 pub struct Options {
     /// The period of passes.
     pub every: Duration,
-    /// How long a request is kept.
+    /// The time for which a request is kept.
     pub kept_for: Duration,
 }
 

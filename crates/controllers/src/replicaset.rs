@@ -52,9 +52,9 @@ pub struct Options {
 /// from starving.
 pub const BURST: usize = 500;
 
-/// How long pod changes that concern only the status are batched. Short enough to go unnoticed, and long enough that
-/// forty pods that become ready one after the other cause a few status writes instead of forty. (Upstream's Job
-/// controller waits a second; its ReplicaSet controller does not wait.)
+/// The time for which pod changes that concern only the status are batched. Short enough to go unnoticed, and long
+/// enough that forty pods that become ready one after the other cause a few status writes instead of forty. (Upstream's
+/// Job controller waits a second; its ReplicaSet controller does not wait.)
 pub const GATHERED_FOR: Duration = Duration::from_millis(50);
 
 // === impl Options ===

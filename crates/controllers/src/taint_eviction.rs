@@ -43,7 +43,7 @@ pub struct Options {
     pub compares_numbers: bool,
 }
 
-/// What the condition of an evicted pod says.
+/// The condition of an evicted pod.
 const DISRUPTION: Disruption =
     Disruption { reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint" };
 /// The queue of pods: its number in the row.

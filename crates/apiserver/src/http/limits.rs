@@ -32,8 +32,8 @@ pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// A request is heavy if its body, or the object that it changes, is larger than this.
 pub(crate) const HEAVY_BYTES: usize = 64 << 10;
 
-/// Where heavy requests run: those with a large body or object, definitions, objects with rules that may cost much, YAML with
-/// aliases, lists, and documents about the whole API.
+/// The threads on which heavy requests run. Heavy are those with a large body or object, definitions, objects with
+/// rules that may cost much, YAML with aliases, lists, and documents about the whole API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeavyWork {
     /// On the thread that receives them. For tests and simulations: paused time does not wait for other threads, and a

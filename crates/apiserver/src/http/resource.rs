@@ -231,7 +231,7 @@ fn check_verb(row: &Row, path: &ResourcePath, verb: Verb) -> Result<(), Status> 
     Ok(())
 }
 
-/// What upstream calls the options of a write.
+/// Returns upstream's name for the options of a write.
 const fn write_options_kind(verb: Verb) -> Option<&'static str> {
     match verb {
         Verb::Create => Some("CreateOptions"),

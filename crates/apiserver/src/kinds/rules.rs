@@ -54,7 +54,7 @@ pub(crate) struct Rules {
     pub(crate) resets: &'static [&'static str],
     /// The admission plug-ins of the kind.
     pub(crate) admission: Admission,
-    /// How creates, updates and deletions differ from the usual ones.
+    /// The strategy: the ways in which creates, updates and deletions differ from the usual ones.
     pub(crate) strategy: Strategy,
     /// The stored form, if it is not the served one.
     pub(crate) stored_as: Option<StoredAs>,
@@ -70,7 +70,7 @@ pub(crate) struct Rules {
     pub(crate) after_write: fn(&Registry, &Arc<Object>),
     /// Runs after an object has been deleted.
     pub(crate) after_delete: fn(&Registry, &Value),
-    /// How objects are shown in tables.
+    /// The columns and cells in tables.
     pub(crate) printer: Printer,
 }
 

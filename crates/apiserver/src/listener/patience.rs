@@ -50,7 +50,7 @@ enum Head {
 
 /// The time limit of headers.
 struct HeadSleep {
-    /// When the connection has been idle for too long.
+    /// The time at which the connection has been idle for too long.
     idle_until: Instant,
     patience: Duration,
     head: Arc<Mutex<Head>>,

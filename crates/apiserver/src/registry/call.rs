@@ -27,13 +27,13 @@ pub(crate) struct Call {
     pub query: query::Query,
     /// Whether this is a dry run.
     pub dry_run: bool,
-    /// What happens to unknown and duplicate fields.
+    /// The treatment of unknown and duplicate fields.
     pub field_validation: FieldValidation,
-    /// Who owns the fields that it changes.
+    /// The manager that owns the fields that it changes.
     pub manager: String,
     /// Whether an apply takes fields that others own.
     pub force: bool,
-    /// What it needs to ask webhooks; none if there is nobody to ask.
+    /// The session that calls webhooks; none if no webhook is concerned.
     pub(crate) session: Option<Arc<Session>>,
 }
 

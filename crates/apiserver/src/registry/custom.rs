@@ -28,7 +28,7 @@ use crate::schema::FieldValidation;
 /// The cost, by estimate, from which rules are heavy: a few milliseconds.
 const HEAVY_COST: u64 = 100_000;
 
-/// What a definition says about one version of its resource.
+/// The properties of one version of a definition's resource.
 #[derive(Debug)]
 pub(crate) struct Custom {
     /// `openAPIV3Schema`, as it is written.
@@ -49,15 +49,15 @@ pub(crate) struct Custom {
     pub columns: Vec<Value>,
     /// `selectableFields`: their paths, without the leading point.
     pub selectable: Vec<String>,
-    /// What everybody is told who uses this version.
+    /// The warning to users of this version.
     pub warning: Option<String>,
-    /// Who converts objects between versions; none if versions differ in name only.
+    /// The webhook that converts objects between versions; none if versions differ in name only.
     pub conversion: Option<Arc<Conversion>>,
     /// Whether stored objects may not be what the schema says: it has changed, or versions have different ones.
     pub is_reshaped: bool,
 }
 
-/// What becomes of a null that the schema does not allow.
+/// The treatment of a null that the schema does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nulls {
     /// It is dropped, as in a body.
@@ -74,7 +74,7 @@ pub(crate) struct CustomSchema(OnceLock<Schema>);
 #[derive(Debug, Default)]
 pub(crate) struct CustomRules(OnceLock<Validator>);
 
-/// Where the scale of a custom resource is.
+/// The paths of the scale of a custom resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScalePaths {
     /// `specReplicasPath`
@@ -144,7 +144,7 @@ impl Custom {
         put_back(object, kept);
     }
 
-    /// What is wrong with the object, or with its status if only that is written. What was wrong before is a warning.
+    /// Checks the object, or its status if only that is written. Errors that it had before are warnings.
     pub(crate) fn validate(
         &self,
         object: &Value,
@@ -210,7 +210,7 @@ impl CustomRules {
     }
 }
 
-/// What every object has and no schema describes.
+/// Removes and returns the fields that every object has and no schema describes.
 fn keep_aside(object: &mut Value) -> Vec<(String, Value)> {
     let Some(map) = object.as_object_mut() else { return Vec::new() };
     let names = ["apiVersion", "kind", "metadata"];

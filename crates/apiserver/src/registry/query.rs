@@ -50,7 +50,7 @@ pub(crate) struct ListOptions {
     pub send_initial_events: Option<bool>,
 }
 
-/// How a list relates to its resource version.
+/// The relation of a list to its resource version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     /// That version or a newer one.
@@ -243,7 +243,7 @@ impl Query {
     }
 }
 
-/// What is wrong with the name of a field manager.
+/// Returns the errors of a field manager's name.
 pub(crate) fn manager_problems(name: &str, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if name.len() > MANAGER_BYTES_MAX {

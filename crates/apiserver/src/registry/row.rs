@@ -32,13 +32,13 @@ pub(crate) struct Row {
     pub subresources: Vec<Subresource>,
     /// The hash by which discovery names the stored version; empty if objects are not stored.
     pub storage_hash: Cow<'static, str>,
-    /// Where objects are stored.
+    /// The collection in which objects are stored.
     pub collection: Collection,
     /// The rule set of the kind.
     pub(crate) rules: &'static Rules,
     /// The types of its fields, for server-side apply.
     pub(crate) field_types: FieldTypes,
-    /// What a CustomResourceDefinition says about the resource, if it is not built in.
+    /// The properties from its CustomResourceDefinition, if the resource is not built in.
     pub custom: Option<Custom>,
     /// The entry in aggregated discovery, as JSON, once it was asked for.
     pub(crate) discovered: OnceLock<String>,
@@ -126,7 +126,7 @@ impl Row {
         self.custom.as_ref().map_or(&[], |custom| &custom.columns)
     }
 
-    /// What everybody is told who uses the resource in this version.
+    /// Returns the warning to users of the resource in this version.
     #[must_use]
     pub(crate) fn warning(&self) -> Option<&str> {
         let custom = self.custom.as_ref().and_then(|custom| custom.warning.as_deref());

@@ -25,7 +25,7 @@ pub(super) const SCALE: &str = "scale";
 
 const SCALE_KIND: patch::Kind<'static> = patch::Kind { group: "autoscaling", version: "v1", kind: "Scale" };
 
-/// What a custom resource shows that does not say how many replicas it wants; upstream's `invalidSpecReplicas`.
+/// The number of replicas that a custom resource shows if its spec sets none; upstream's `invalidSpecReplicas`.
 const REPLICAS_UNSET: i64 = i32::MIN as i64;
 
 impl Registry {
@@ -151,7 +151,7 @@ impl Registry {
         }
     }
 
-    /// Where each version of a kind has its replicas; none for a version without scale.
+    /// Returns the path of the replicas in each version of a kind; none for a version without scale.
     fn replicas_paths(&self, row: &Row) -> Vec<(String, Option<merge::Path>)> {
         let path = |row: &Row| {
             let has_scale = row.custom.as_ref().is_none_or(|custom| custom.scale.is_some());

@@ -12,7 +12,7 @@ use steersman_base::{Istr, ObjectKey, StringMap};
 
 use super::{DEPTH_MAX, NewState, json};
 
-/// What happened, as a watch says it.
+/// The type of an event, as a watch reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The object is new.
@@ -27,11 +27,11 @@ pub enum EventKind {
 #[derive(Clone, Debug)]
 pub struct Draft {
     text: Vec<u8>,
-    /// Where the object goes on behind `apiVersion` and `kind`.
+    /// The position behind `apiVersion` and `kind`.
     head: usize,
-    /// Where the value of `metadata` starts and ends.
+    /// The start and the end of the value of `metadata`.
     meta: (usize, usize),
-    /// Where the digits of the resource version belong.
+    /// The position of the digits of the resource version.
     version_at: usize,
 }
 

@@ -42,7 +42,7 @@ enum Place {
     Service { namespace: String, name: String, path: String, port: u16 },
 }
 
-/// Where to connect to, and what to ask for there.
+/// The server of a webhook, and the path of the request.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     /// The URL, as errors show it.

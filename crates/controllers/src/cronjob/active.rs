@@ -29,7 +29,7 @@ pub(super) enum Told {
     Unexpected { name: Istr },
 }
 
-/// Who has the name of a Job that is to be created.
+/// The holder of the name of a Job that is to be created.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Holder {
     /// A Job of this CronJob: the manager ended before it was noted.

@@ -7,7 +7,7 @@ use steersman_base::{MicroTime, Time};
 use steersman_model::View;
 use steersman_model::batch::CronJobView;
 
-/// How many times were missed.
+/// The number of missed times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missed {
     None,
@@ -32,7 +32,7 @@ struct Recent {
     missed: Missed,
 }
 
-/// What is wrong with a schedule that can be parsed.
+/// The error of a schedule that can be parsed, but whose times are less than a second apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("time difference between two schedules is less than 1 second")]
 pub(super) struct Impossible;

@@ -12,7 +12,7 @@ use steersman_model::{Kind, NewPodMeta, PodName, View};
 use super::due::{self, Missed};
 use crate::claim::owner_ref;
 
-/// What to do, when to look again, and what to tell.
+/// The actions, the time of the next pass, and the events.
 #[derive(Debug, PartialEq)]
 pub(super) struct Plan {
     pub(super) start: Option<Start>,

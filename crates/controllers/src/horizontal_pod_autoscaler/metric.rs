@@ -23,7 +23,7 @@ pub(super) enum Source<'a> {
     External(&'a ExternalMetricSource),
 }
 
-/// What is asked of the metrics APIs.
+/// A request to the metrics APIs.
 #[derive(Clone, Debug)]
 pub(super) enum Question<'a> {
     /// The usage of a resource by pods, or by one container of each.
@@ -36,7 +36,7 @@ pub(super) enum Question<'a> {
     External { metric: &'a str, series: Selector },
 }
 
-/// What the metrics APIs answer.
+/// The answer of the metrics APIs.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
     /// Of pods.
@@ -45,7 +45,7 @@ pub(super) enum Answer {
     Values(Vec<i64>),
 }
 
-/// What is known besides the metrics.
+/// The observed state besides the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given<'a> {
     pub(super) namespace: &'a str,
@@ -56,7 +56,7 @@ pub(super) struct Given<'a> {
     pub(super) pod_level: bool,
 }
 
-/// What follows from a metric.
+/// The result of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Computed {
     pub(super) replicas: i32,

@@ -58,7 +58,7 @@ struct Passed {
     failure: Option<(Fault, String)>,
 }
 
-/// What was decided, and by which metrics.
+/// The decision, and the metrics that led to it.
 struct Decided {
     decision: Decision,
     statuses: Vec<MetricStatus>,

@@ -28,7 +28,7 @@ pub(super) struct Progress {
     pub(super) terminating: i32,
     /// The time at which it was started, or resumed.
     pub(super) start: Option<Time>,
-    /// How it ends, if it does.
+    /// The way in which it ends, if it does.
     pub(super) verdict: Option<Verdict>,
     /// Whether the pods were brought to the wanted number, so that it can be told whether the Job is suspended.
     pub(super) is_managed: bool,
@@ -43,9 +43,9 @@ pub(super) struct Tracking {
     pub(super) release: Vec<Arc<PodView>>,
     /// Whether more pods are to be counted than one pass does.
     pub(super) is_cut: bool,
-    /// What is to be told about suspension.
+    /// The event about suspension, if there is one.
     pub(super) told: Option<Told>,
-    /// How many failed pods each action of the failure policy was applied to.
+    /// The number of failed pods to which each action of the failure policy was applied.
     pub(super) actions: BTreeMap<Meaning, u64>,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn finished(status: &JobStatus, verdict: &Verdict, now: Time) -> Opti
     Some(finished)
 }
 
-/// What is new about ended pods.
+/// The news about ended pods.
 #[derive(Default)]
 struct Noted {
     succeeded: Vec<Uid>,

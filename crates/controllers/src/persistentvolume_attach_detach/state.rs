@@ -35,7 +35,7 @@ pub(super) struct OnNode {
     pub(super) facts: NodeFacts,
     /// Since when it shall be detached.
     pub(super) requested: Option<MicroTime>,
-    /// What was begun, and when.
+    /// The operation that was begun, and its time.
     pub(super) doing: Option<(Doing, MicroTime)>,
     /// The last failure.
     pub(super) failure: Option<Failure>,
@@ -64,7 +64,7 @@ pub(super) struct NodeFacts {
     pub(super) is_mounted: bool,
 }
 
-/// What is done to a volume.
+/// The operation on a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Attach,
@@ -79,7 +79,7 @@ pub(super) struct Failure {
     pub(super) until: MicroTime,
 }
 
-/// What is remembered of a volume on one node.
+/// The state that is kept of a volume on one node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) requested: Option<MicroTime>,

@@ -27,7 +27,7 @@ const PODS: &Resource = &PodView::RESOURCE;
 const ATTACHMENTS: &Resource = &VolumeAttachmentView::RESOURCE;
 const ATTACHED: &str = "SuccessfulAttachVolume";
 const FAILED: &str = "FailedAttachVolume";
-/// How often a pass looks again at what it has done itself.
+/// The maximum number of times that a pass looks again at its own writes.
 const LOOKS: usize = 3;
 
 /// The controller's shell for volumes: the caches that it reads from, and its memory.

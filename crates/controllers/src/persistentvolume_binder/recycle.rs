@@ -24,7 +24,7 @@ pub struct Recycler {
     pub timeout_per_gib: i64,
 }
 
-/// What to do about the recycler of a volume.
+/// The action on the recycler of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Create it.

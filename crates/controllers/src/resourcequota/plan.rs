@@ -11,7 +11,7 @@ use steersman_model::wire::Quantities;
 /// A resource whose number of objects is counted: group and plural.
 pub(super) type Counted = (Istr, Istr);
 
-/// What is to be counted for a quota.
+/// The resources that are counted for a quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     pub(super) pods: bool,
@@ -25,7 +25,7 @@ pub(super) struct Needs {
     pub(super) objects: BTreeSet<Counted>,
 }
 
-/// What was counted, and what could not be.
+/// The counted usage, and the resources that could not be counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Observed {
     pub(super) used: Amounts,

@@ -6,7 +6,7 @@ use steersman_base::{Istr, ObjectKey};
 use super::conflicts::{Conflict, Used, Volumes};
 use super::metrics::Metrics;
 
-/// How pods use volumes.
+/// The use of volumes by pods.
 pub(super) struct Memory {
     volumes: Mutex<Volumes>,
     metrics: Metrics,

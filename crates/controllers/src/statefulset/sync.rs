@@ -92,7 +92,7 @@ enum Task<'a> {
 
 /// Claims of a pod that cannot be created.
 struct NoClaims {
-    /// What is wrong with each, for an event.
+    /// The error of each, for an event.
     said: Vec<String>,
     /// The first failure.
     error: Error,

@@ -14,7 +14,7 @@ pub(super) const KUBE_APISERVER: &str = "kube-apiserver";
 
 const ALL_EQUAL: &str = "AllEncodingVersionsEqual";
 
-/// What is to be done with a storage version.
+/// The action on a storage version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     /// All its API servers are there.

@@ -9,7 +9,7 @@ use steersman_model::batch::JobView;
 
 use crate::job::spec::finish;
 
-/// What is to be done about a Job.
+/// The action on a Job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// The Job is kept: it has not finished, has no time to live, or is being deleted.

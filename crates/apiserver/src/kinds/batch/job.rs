@@ -92,7 +92,7 @@ fn default(job: &mut Value) {
     });
 }
 
-/// What is filled in of a job's spec wherever it stands.
+/// Sets the defaults of a job's spec wherever it stands.
 pub(crate) fn template_defaults(spec: &mut Value) {
     pod::defaults::template(spec);
     if let Some(policy) = object_mut(spec, "podFailurePolicy") {

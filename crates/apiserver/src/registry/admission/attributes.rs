@@ -15,7 +15,7 @@ use crate::status::{GroupResource, Status};
 use steersman_base::{ObjectKey, Selector, StringMap};
 use steersman_structured_merge::Schema;
 
-/// What happens to an object.
+/// The operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -23,7 +23,7 @@ pub(crate) enum Operation {
     Delete,
 }
 
-/// What a request does to an object.
+/// The operation of a request on an object.
 pub(crate) struct Attributes<'a> {
     pub(super) call: &'a Call,
     pub(super) operation: Operation,
@@ -44,7 +44,7 @@ pub(super) struct Invocation {
     pub(super) row: Arc<Row>,
 }
 
-/// What expressions about a request see, as Go writes it.
+/// The request as expressions see it, written as Go does.
 pub(super) struct Seen {
     pub(super) object: Value,
     pub(super) old: Value,

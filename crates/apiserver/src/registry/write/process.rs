@@ -18,7 +18,7 @@ use crate::schema;
 use crate::status::Status;
 use crate::store::{DEPTH_MAX, is_too_deep};
 
-/// How many generated names are tried.
+/// The maximum number of generated names that are tried.
 const GENERATED_NAMES_MAX: usize = 8;
 
 impl Registry {

@@ -13,7 +13,7 @@ use steersman_runtime::{Context, Error};
 
 use crate::scale;
 
-/// What tells the scale of owners.
+/// The reader of the scale of owners.
 pub(in crate::disruption) struct Scales {
     pub(in crate::disruption) controllers: Lister<ReplicationControllerView>,
     pub(in crate::disruption) sets: Lister<ReplicaSetView>,

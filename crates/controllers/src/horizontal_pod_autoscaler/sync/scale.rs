@@ -29,7 +29,8 @@ pub(super) struct NoScale {
     pub(super) fault: Fault,
 }
 
-/// How often the scale is written if others change it, and how long after each time: client-go's figures.
+/// The maximum number of times that the scale is written if others change it, and the delay after each time:
+/// client-go's figures.
 const TRIES_MAX: usize = 5;
 const TRY_EVERY: Duration = Duration::from_millis(10);
 

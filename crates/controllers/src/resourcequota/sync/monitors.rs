@@ -42,7 +42,7 @@ pub(in crate::resourcequota) struct Monitors {
     waiting: JoinSet<()>,
 }
 
-/// How long new caches may take before they are named in the log.
+/// The time that new caches have before they are named in the log.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The retry period of the first discovery.
 const ASK_AGAIN: Duration = Duration::from_secs(1);

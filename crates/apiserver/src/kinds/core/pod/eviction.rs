@@ -19,7 +19,7 @@ use crate::registry::{Answer, Call, Content, Registry};
 use crate::schema::FieldValidation;
 use crate::status::{Cause, Details, GroupResource, Status};
 
-/// When a refused client should retry, if the budget is about to be computed.
+/// The seconds after which a refused client should retry, if the budget is about to be computed.
 const RETRY_SECONDS: u32 = 10;
 
 /// The most unconfirmed evictions of a budget: upstream's `MaxDisruptedPodSize`.
