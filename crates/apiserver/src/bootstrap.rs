@@ -105,7 +105,7 @@ pub(crate) fn default_range(registry: &Registry) {
     let key = ObjectKey::cluster(DEFAULT_RANGE);
     if registry.store.get(&row.collection, &key).is_none() {
         store(registry, &row, range.clone());
-        service_cidr::tell_allocator(registry, &range);
+        service_cidr::update_allocator(registry, &range);
     }
 }
 
@@ -215,7 +215,7 @@ fn replace(registry: &Registry, row: &Arc<Row>, mut object: Value) {
     }
     let stored = before.is_object().then_some(&before);
     // No kind that every cluster has is converted by a webhook.
-    let _ = registry.tell_owners(&call(Arc::clone(row), &key.namespace, &key.name), Part::Whole, stored, &mut object);
+    let _ = registry.record_owners(&call(Arc::clone(row), &key.namespace, &key.name), Part::Whole, stored, &mut object);
     schema::complete(&row.resource.group, &row.resource.version, &row.resource.kind, &mut object);
     // Whoever was faster has listened later, or is a client who knows better.
     let _ = registry.store.commit(&row.collection, &key, expect, Change::Put(new_state(row, &object)));

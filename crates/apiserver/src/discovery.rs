@@ -12,7 +12,7 @@ use crate::http::order::{self, Order};
 use crate::openapi;
 use crate::registry::{Registry, Row, Subresource, built_in};
 
-/// The address that old clients are told; they have reached us already.
+/// The address in the answer to old clients, which have reached the server already.
 const SERVER_ADDRESS: &str = "127.0.0.1:443";
 
 /// `/version`

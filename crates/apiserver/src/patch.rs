@@ -168,7 +168,7 @@ impl Patch {
     /// Applies a JSON patch that was not sent by a client, but answered by a webhook.
     ///
     /// # Errors
-    /// Why it does not apply, which clients are not told of their own patches.
+    /// Why it does not apply; clients do not see that of their own patches.
     pub(crate) fn apply_json(&self, original: Value) -> Result<Value, String> {
         json_patch::apply_explained(original, &self.value, &Work::default())
     }

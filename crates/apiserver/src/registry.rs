@@ -152,7 +152,9 @@ impl Registry {
         };
         let services = stored("", "services");
         services.iter().for_each(|service| self.services.restore(service));
-        stored("networking.k8s.io", "servicecidrs").iter().for_each(|range| service_cidr::tell_allocator(self, range));
+        stored("networking.k8s.io", "servicecidrs")
+            .iter()
+            .for_each(|range| service_cidr::update_allocator(self, range));
         stored("networking.k8s.io", "ipaddresses")
             .iter()
             .for_each(|address| ip_address::set_named(self, address, true));

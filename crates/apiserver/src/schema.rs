@@ -3,7 +3,7 @@
 //! Upstream decodes a body into a Go struct, works on that, and encodes it again. We keep the tree and do to it what
 //! that round trip does. On the way in: [`check()`] → the kind's own defaults and validation → [`complete()`] → encode.
 //!
-//! 1. After [`check()`] every field is known and has the type of its schema; no value that Go cannot tell from an absent
+//! 1. After [`check()`] every field is known and has the type of its schema; no value that Go cannot distinguish from an absent
 //!    one is left (`null`, and zero values of fields that are no pointers: `paused: false`, `labels: {}`, `spec: {}`);
 //!    quantities and times are in canonical form; defaults that the schema declares are filled in (`protocol: TCP`).
 //! 2. After [`complete()`] the zero values are back that Go writes even so: `status: {}`, `resources: {}`, `name: ""`,
@@ -11,7 +11,7 @@
 //! 3. Kinds without a schema (custom resources) are left alone, but for their metadata.
 //!
 //! The facts are in `data/schemas.tsv`: the OpenAPI schema of every type, and of every field its Go type and its JSON
-//! tag, which OpenAPI does not tell. They are read on first use, type by type.
+//! tag, which OpenAPI does not contain. They are read on first use, type by type.
 
 mod check;
 mod complete;

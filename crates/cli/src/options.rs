@@ -254,12 +254,12 @@ mod tests {
                 }
             }
         }
-        let is_told = |gate: &str, name: &str| {
-            effects.iter().any(|(told, of, effect)| *told == gate && of.contains(&name) && *effect != "none")
+        let is_listed = |gate: &str, name: &str| {
+            effects.iter().any(|(listed, of, effect)| *listed == gate && of.contains(&name) && *effect != "none")
         };
         for row in rows::table() {
             for gate in &row.gates {
-                assert!(is_told(gate, row.name), "{gate} of {} is not in data/gate-effects.tsv", row.name);
+                assert!(is_listed(gate, row.name), "{gate} of {} is not in data/gate-effects.tsv", row.name);
             }
         }
         // It has the options of ReplicaSets, and no such status.
@@ -270,7 +270,7 @@ mod tests {
             let name = descriptor.name;
             let gates = flags.asked().into_iter().filter(|asked| matches!(asked.what, AskedFor::Gate(_)));
             for asked in gates.filter(|asked| (name, asked.name) != beside) {
-                assert!(is_told(asked.name, name), "{} of {name} is not in data/gate-effects.tsv", asked.name);
+                assert!(is_listed(asked.name, name), "{} of {name} is not in data/gate-effects.tsv", asked.name);
             }
         }
     }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_use_is_told_once_whoever_asks_for_it() {
+    fn a_file_that_is_no_use_is_reported_once_whoever_asks_for_it() {
         let check = |word: &str, want: &str| {
             let error = given(&[word], silent()).check().unwrap_err().to_string();
             assert!(error.starts_with(want) && !error.contains("; "), "{error}");

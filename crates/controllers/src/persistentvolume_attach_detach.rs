@@ -234,7 +234,7 @@ fn volumes_of_nodes(
     }
 }
 
-/// Returns a source that enqueues all volumes at regular times: what no event has told is found then.
+/// Returns a source that enqueues all volumes at regular times: a change without an event is found then.
 fn all_volumes(cx: &ControllerContext, resolver: &Resolver, options: Options) -> source::Ticker {
     let attachments = cx.informer::<VolumeAttachmentView>();
     let by_node = attachments.shared_index(attached_to);

@@ -29,7 +29,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plan::{claims_of, is_told_claims, lacking};
+pub(crate) use plan::{claims_of, has_new_claims, lacking};
 pub use sync::Why;
 
 /// The name of the driver.

@@ -38,8 +38,8 @@ lives::scenarios!(embedded);
 /// Counts the writes of the cluster's controllers, except events.
 fn writes(cluster: &TestCluster) -> Vec<String> {
     let writes = cluster.last_writes();
-    let told = writes.iter().filter(|write| write.resource != "events");
-    told.map(|write| format!("{:?} {}", write.verb, write.resource)).collect()
+    let reported = writes.iter().filter(|write| write.resource != "events");
+    reported.map(|write| format!("{:?} {}", write.verb, write.resource)).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,8 +130,8 @@ async fn a_crashing_container_backs_off_and_says_so() -> Result<(), Failure> {
     assert_eq!(waiting.reason.as_deref(), Some("CrashLoopBackOff"));
     let events = cluster.api::<Event>().list(&ListParams::default()).await?;
     let backs_off = |event: &&Event| event.reason.as_deref() == Some("BackOff");
-    let told = events.iter().find(backs_off).and_then(|event| event.message.clone()).unwrap_or_default();
-    assert!(told.starts_with("Back-off restarting failed container main in pod bad_"), "{told}");
+    let reported = events.iter().find(backs_off).and_then(|event| event.message.clone()).unwrap_or_default();
+    assert!(reported.starts_with("Back-off restarting failed container main in pod bad_"), "{reported}");
     cluster.stop().await
 }
 

@@ -181,7 +181,7 @@ impl FieldManager<'_> {
     ///
     /// # Errors
     ///
-    /// The owners cannot be told. `new` then has the `managedFields` of the live object, and is to be stored all the
+    /// The owners cannot be computed. `new` then has the `managedFields` of the live object, and is to be stored all the
     /// same.
     pub fn update(&self, live: Option<&Value>, new: &mut Value, writer: Writer<'_>) -> Result<(), UpdateError> {
         let given = take_managed_fields(new);

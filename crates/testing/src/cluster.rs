@@ -446,7 +446,7 @@ impl TestCluster {
     async fn still_runs(&self, what: &str) -> Result<(), Failure> {
         match self.manager_ended() {
             None => Ok(()),
-            Some(_) => Err(self.failure(&format!("cannot tell: {what}")).await),
+            Some(_) => Err(self.failure(&format!("cannot decide: {what}")).await),
         }
     }
 

@@ -138,12 +138,12 @@ async fn health_is_public_and_reasons_need_rights() -> Outcome {
     let token = place.token("prometheus").await?;
     place.bind("prometheus").await?;
     let withheld = "[-]caches failed: reason withheld\nreadyz check failed\n";
-    let told = "[-]caches failed: pods cannot be read\nreadyz check failed\n";
+    let reported = "[-]caches failed: pods cannot be read\nreadyz check failed\n";
     assert_eq!(place.get("/readyz", None).await, (500, withheld.into()));
     assert_eq!(place.get("/livez", None).await, (200, "ok".into()));
     assert_eq!(place.asked.load(Ordering::Relaxed), 0, "probes ask nobody");
-    assert_eq!(place.get("/readyz/caches", None).await.0, 403, "a single check tells its reason, so it is not open");
-    assert_eq!(place.get("/readyz?verbose", Some(&token)).await, (500, told.into()));
+    assert_eq!(place.get("/readyz/caches", None).await.0, 403, "a single check shows its reason, so it is not open");
+    assert_eq!(place.get("/readyz?verbose", Some(&token)).await, (500, reported.into()));
     assert_eq!(place.get("/readyz?verbose", Some(&place.token("curious").await?)).await, (500, withheld.into()));
     Ok(())
 }

@@ -94,7 +94,7 @@ impl ApiServer {
 }
 
 impl ApiServer {
-    /// Authorizes a request for a resource that is not served: whoever has no right to it is not told that.
+    /// Authorizes a request for a resource that is not served: a client without a right to it does not learn that.
     pub(super) fn authorize_unknown(
         &self,
         parts: &Parts,

@@ -30,7 +30,7 @@ pub(crate) struct Rules {
     /// Sets fields that the object leaves out. Idempotent: it runs on creates, updates and after patches, as upstream's
     /// decoding does.
     pub(crate) default: fn(&mut Value),
-    /// Adds what upstream's conversion from its internal form adds to an object: owners are told of that, too.
+    /// Adds what upstream's conversion from its internal form adds to an object: its owners are recorded, too.
     pub(crate) converted: fn(&mut Value),
     /// Sets, keeps or drops the fields that are not the client's, before validation. On a create, `metadata.uid` and
     /// `metadata.creationTimestamp` are set.

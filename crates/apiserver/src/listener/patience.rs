@@ -6,7 +6,7 @@
 //!    and a closed one looks like a reset to them.
 //!
 //! hyper has one time for the last two, counted from the end of the request before. It asks a [`Timer`] for it whenever it
-//! begins to wait for headers, so a timer that also knows when bytes came can tell the two apart.
+//! begins to wait for headers, so a timer that also knows when bytes came can distinguish the two.
 
 use std::io;
 use std::pin::Pin;

@@ -129,7 +129,7 @@ impl Registry {
         let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return false };
         let mut definition = definition.clone();
         if let Some((stored, _)) = self.definition(name) {
-            self.tell_own_status(Arc::clone(&row), &stored, &mut definition);
+            self.record_own_status(Arc::clone(&row), &stored, &mut definition);
         }
         let change = Change::Put(new_state(&row, &definition));
         match self.store.commit(&row.collection, &ObjectKey::cluster(name), Expect::Revision(revision), change) {

@@ -316,7 +316,7 @@ impl DeleteOptions {
         Ok((options, errors))
     }
 
-    /// Returns the options as webhooks are told.
+    /// Returns the options as webhooks see them.
     fn to_json(&self) -> Value {
         let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
         if let Some(seconds) = self.grace_period_seconds {

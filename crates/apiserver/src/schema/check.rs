@@ -282,7 +282,7 @@ fn zero_for_null(shape: &Shape, element: &mut Value) {
     }
 }
 
-/// The type of a list's or map's elements, as far as the name of the type tells it.
+/// The type of a list's or map's elements, as far as it follows from the name of the type.
 fn element_type(go: &'static str) -> &'static str {
     if let Some(element) = go.strip_prefix("[]") {
         return element.trim_start_matches('*');

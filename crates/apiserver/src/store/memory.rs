@@ -201,7 +201,7 @@ impl Storage for Memory {
             && let Some(contents) = state.collections.remove(&collection.name)
         {
             state.history_bytes -= contents.history_bytes;
-            // Whoever still watches it is told that there is no more.
+            // Whoever still watches it gets the end of the stream.
             contents.signal.send_replace(state.revision);
             state.forgotten = state.revision;
         }

@@ -85,7 +85,7 @@ impl Subject {
     }
 
     /// Whether the name of an object follows from what is in it.
-    pub(crate) fn has_telling_names(&self) -> bool {
+    pub(crate) fn has_names_by_content(&self) -> bool {
         matches!(self.kind.as_str(), "CustomResourceDefinition" | "APIService")
     }
 

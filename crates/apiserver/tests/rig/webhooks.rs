@@ -338,7 +338,7 @@ async fn send(client: &Client, method: &str, path: &str, body: &Value) -> (u16, 
 /// Returns code, reason, message and data of the answer, and which webhooks were asked for it.
 async fn outcome(client: &Client, hooks: &HookServer, row: &Row) -> Value {
     let collection = format!("{CONFIGURATIONS}/{}", row.kind);
-    // Tells that the server knows the configuration: it is asked first, and allows everything.
+    // Shows that the server knows the configuration: it is asked first, and allows everything.
     let marker = json!({"name": "marker.example.dev", "path": "/marker", "failurePolicy": "Ignore"});
     let fields = row.webhooks.iter().enumerate().map(|(at, (fields, _))| {
         let mut fields = fields.clone();

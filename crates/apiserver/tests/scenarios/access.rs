@@ -371,7 +371,7 @@ async fn robot_who_may_anywhere(server: &ApiServer, of: &str, rules: Value) -> S
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_no_right_is_not_told_what_is_not_served() {
+async fn who_has_no_right_does_not_learn_what_is_not_served() {
     let server = strict();
     ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
     let token = token(&server, "robot", json!({})).await;

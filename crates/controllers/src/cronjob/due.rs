@@ -93,7 +93,7 @@ fn recent(job: &CronJobView, schedule: &Schedule, now: Time, deadline: Deadline)
     if interval < 1 {
         return Err(Impossible);
     }
-    // Roughly: as if all intervals were equal. Two of them back, the schedule itself tells.
+    // Roughly: as if all intervals were equal. From two of them back on, the schedule itself is asked.
     let count = (now.unix() - first.unix()) / interval + 1;
     let from = first.plus_seconds((count - 2).saturating_mul(interval));
     let next = |time: &Time| schedule.next(*time).filter(|next| *next <= now);

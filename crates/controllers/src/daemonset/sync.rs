@@ -84,7 +84,7 @@ impl Reconciler for Sets {
             cx.events.warning(&About::new(SETS, set.meta()), "SelectingAll", text);
             return Ok(Action::Done);
         }
-        // Its revisions may be gone already, without which its status cannot be told.
+        // Its revisions may be gone already, without which its status cannot be computed.
         if set.meta().is_terminating() {
             return Ok(Action::Done);
         }

@@ -47,7 +47,7 @@ pub(super) struct Uncounted<'a> {
 }
 
 /// Counts the pods of a Job. `record` is what is remembered of earlier failures; `None` after a restart: then the pods that
-/// are still there tell.
+/// are still there show.
 pub(super) fn tally(job: &JobView, pods: &[Arc<PodView>], record: Option<Record>) -> Tally {
     let uncounted = Uncounted::of(job.status.uncounted_terminated_pods.as_ref());
     let is_new = |pod: &&Arc<PodView>, counted: &BTreeSet<&Uid>| {

@@ -195,7 +195,7 @@ impl Planner<'_> {
             };
             let others: Vec<Istr> = nodes.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
             if !others.is_empty() {
-                if !on.is_told {
+                if !on.is_refusal_reported {
                     self.add(node, Step::Refuse { others });
                 }
                 return;

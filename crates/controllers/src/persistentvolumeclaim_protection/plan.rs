@@ -100,7 +100,7 @@ pub(super) fn set_unused(claim: &mut Value, is_unused: bool, now: Time) -> bool 
 // === impl Plan ===
 
 impl Plan {
-    /// Whether it rests on pods that are not there, which a cache cannot tell.
+    /// Whether it rests on pods that are not there, which a cache cannot prove.
     pub(super) fn relies_on_absence(self) -> bool {
         self.release || self.unused == Some(true)
     }

@@ -29,7 +29,7 @@ pub(super) struct Pool<'a> {
     pub(super) slices: Vec<&'a PooledSliceView>,
     pub(super) usage: Usage<'a>,
     unavailable: usize,
-    /// Why the pool, or a part of its status, cannot be told.
+    /// Why the pool, or a part of its status, cannot be computed.
     pub(super) problem: Option<String>,
     partitions: Option<Vec<Value>>,
     shared: Option<Value>,

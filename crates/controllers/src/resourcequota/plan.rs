@@ -19,7 +19,7 @@ pub(super) struct Needs {
     pub(super) claims: bool,
     /// Claims of devices, and their classes, where there are any.
     pub(super) devices: bool,
-    /// Whether nothing else can tell the usage of some name.
+    /// Whether the usage of some name cannot be found otherwise.
     pub(super) waits_for_devices: bool,
     /// Resources of which nothing but the number of objects is counted.
     pub(super) objects: BTreeSet<Counted>,

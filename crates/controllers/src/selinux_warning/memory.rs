@@ -19,7 +19,7 @@ impl Memory {
         Self { volumes: Mutex::default(), metrics }
     }
 
-    /// Sets the volumes of a pod. Returns the conflicts to tell of.
+    /// Sets the volumes of a pod. Returns the conflicts to report.
     pub(super) fn set(&self, pod: &ObjectKey, used: Used) -> Vec<Conflict> {
         let mut volumes = self.volumes.lock();
         let changed = volumes.set(pod, used);

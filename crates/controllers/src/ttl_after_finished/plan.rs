@@ -51,7 +51,7 @@ pub(super) fn delay(change: &Change<JobView>, now: MicroTime) -> Option<Duration
     match due(job, now) {
         Ok(Due::Kept) => None,
         Ok(Due::In { wait, .. }) => Some(wait),
-        // An error is told by the pass.
+        // The pass reports an error.
         Ok(Due::Since(_)) | Err(NoFinishTime) => Some(Duration::ZERO),
     }
 }

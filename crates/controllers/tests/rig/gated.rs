@@ -131,11 +131,11 @@ async fn a_stateful_set_is_recreated_only_with_its_gate() -> Result<(), Failure>
             let images = async || Ok(stateful_sets::images(&cluster).await?.into_values().collect::<Vec<_>>());
             cluster.until_eq("the images", images, vec!["web:2".to_owned(); 2]).await?;
         } else {
-            let told = async || {
+            let reports = async || {
                 let events = cluster.api::<Event>().list(&ListParams::default()).await?.items.into_iter();
                 Ok(events.filter(|event| event.type_.as_deref() == Some("Warning")).count() > 0)
             };
-            cluster.until_eq("it gets a warning", told, true).await?;
+            cluster.until_eq("it gets a warning", reports, true).await?;
             cluster.settle().await?;
             expect_eq("pods", &stateful_sets::images(&cluster).await?.len(), &0)?;
         }

@@ -303,10 +303,10 @@ pub(crate) async fn a_kubelet_whose_user_may_gets_a_client_certificate_by_itself
     let issued = until_issued(cluster, &name).await?;
     expect_eq("what it has beyond", &beyond(&issued, &AUTHORITY.certificate), &Vec::new())?;
     let conditions = issued.status.and_then(|status| status.conditions).unwrap_or_default();
-    let told: Vec<_> = conditions.into_iter().map(|it| (it.type_, it.reason, it.message)).collect();
+    let reported: Vec<_> = conditions.into_iter().map(|it| (it.type_, it.reason, it.message)).collect();
     let message = "Auto approving kubelet client certificate after SubjectAccessReview.";
     let want = ("Approved".to_owned(), Some("AutoApproved".to_owned()), Some(message.to_owned()));
-    expect_eq("the conditions", &told, &vec![want])?;
+    expect_eq("the conditions", &reported, &vec![want])?;
     for (other, signer) in [("client", CLIENT), ("serving", SERVING)] {
         let name = named(cluster, other);
         let server = ["server auth", "digital signature"];

@@ -45,8 +45,8 @@ scenarios! {
     without_semantic_comparison_the_same_template_in_other_words_is_a_new_revision on without_controllers,
     without_mutable_directives_a_suspended_job_keeps_its_start_time on without_mutable_directives,
     without_scale_to_zero_an_autoscaler_does_not_come_back_from_zero on without_scale_to_zero alone,
-    with_hpa_generation_the_status_tells_the_observed_one on with_generation alone,
-    without_hpa_generation_the_status_tells_none on without_generation alone,
+    with_hpa_generation_the_status_has_the_observed_one on with_generation alone,
+    without_hpa_generation_the_status_has_none on without_generation alone,
     with_pod_level_resources_a_quota_counts_them on with_pod_level,
     without_pod_level_resources_a_quota_counts_containers on without_pod_level,
     without_unused_since_a_claim_has_no_such_condition on without_unused_since,
@@ -202,7 +202,7 @@ pub(crate) async fn without_mutable_directives_a_suspended_job_keeps_its_start_t
     expect(jobs::status(cluster).await?.start_time.is_some(), "it has its start time", &"none")
 }
 
-/// `HPAScaleToZero=false`: a server that takes `minReplicas: 0` lets it scale to zero; nothing tells of it, so it stays there.
+/// `HPAScaleToZero=false`: a server that takes `minReplicas: 0` lets it scale to zero; nothing reports it, so it stays there.
 pub(crate) async fn without_scale_to_zero_an_autoscaler_does_not_come_back_from_zero(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
@@ -216,23 +216,21 @@ pub(crate) async fn without_scale_to_zero_an_autoscaler_does_not_come_back_from_
     cluster.advance(2 * autoscalers::PERIOD).await;
     until_replicas(cluster, 0).await?;
     let conditions = autoscalers::status(cluster, "web").await?.conditions.unwrap_or_default();
-    let told = conditions.iter().any(|condition| condition.type_ == "ScaledToZero");
-    expect(!told, "it does not tell of zero", &conditions)
+    let reported = conditions.iter().any(|condition| condition.type_ == "ScaledToZero");
+    expect(!reported, "it does not report zero", &conditions)
 }
 
 /// `HPAGeneration=true`.
-pub(crate) async fn with_hpa_generation_the_status_tells_the_observed_one(
-    cluster: &TestCluster,
-) -> Result<(), Failure> {
+pub(crate) async fn with_hpa_generation_the_status_has_the_observed_one(cluster: &TestCluster) -> Result<(), Failure> {
     observed(cluster, true).await
 }
 
 /// `HPAGeneration=false`.
-pub(crate) async fn without_hpa_generation_the_status_tells_none(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn without_hpa_generation_the_status_has_none(cluster: &TestCluster) -> Result<(), Failure> {
     observed(cluster, false).await
 }
 
-async fn observed(cluster: &TestCluster, is_told: bool) -> Result<(), Failure> {
+async fn observed(cluster: &TestCluster, is_reported: bool) -> Result<(), Failure> {
     cluster.create(web(1)).await?;
     autoscalers::until_ready(cluster, 1).await?;
     queue(cluster, "2")?;
@@ -240,7 +238,7 @@ async fn observed(cluster: &TestCluster, is_told: bool) -> Result<(), Failure> {
     until(cluster, "web", ("ScalingActive", "True", "ValidMetricFound")).await?;
     let autoscaler = cluster.api::<HorizontalPodAutoscaler>().get("web").await?;
     let observed = autoscaler.status.and_then(|status| status.observed_generation);
-    expect_eq("the observed generation", &observed, &autoscaler.metadata.generation.filter(|_| is_told))
+    expect_eq("the observed generation", &observed, &autoscaler.metadata.generation.filter(|_| is_reported))
 }
 
 /// `PodLevelResources=true`.

@@ -75,8 +75,8 @@ pub(crate) async fn until_none_is_left(cluster: &TestCluster, name: &str) -> Res
     let events: Api<Event> = Api::namespaced(cluster.client(), "default");
     let about = format!("involvedObject.name={},reason=CIDRNotAvailable", own(cluster, name));
     let about = ListParams::default().fields(&about);
-    let told = async || Ok(events.list(&about).await?.items.is_empty());
-    cluster.until_eq("an event says that none is left", told, false).await?;
+    let reported = async || Ok(events.list(&about).await?.items.is_empty());
+    cluster.until_eq("an event says that none is left", reported, false).await?;
     expect_eq("it has none", &ranges(cluster, name).await?, &Vec::<String>::new())
 }
 

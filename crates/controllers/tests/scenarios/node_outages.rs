@@ -40,7 +40,7 @@ const MOVING: &[Controller] = &[controllers::NODE_LIFECYCLE, controllers::TAINT_
 
 /// Between two taints of a zone.
 const EVERY: Duration = Duration::from_secs(2);
-/// How late a watch may tell of a write, on the rig.
+/// The delay with which a watch may send a write, on the rig.
 const LATE: Duration = Duration::from_millis(500);
 /// Longer than all nodes of a zone take to be lost, shorter than it takes to see that nothing happens.
 const TOLERATED: i64 = 6;

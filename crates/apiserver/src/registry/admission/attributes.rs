@@ -1,4 +1,4 @@
-//! What a request does to an object, as webhooks and policies are told.
+//! The operation of a request on an object, as webhooks and policies see it.
 
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ impl<'a> Attributes<'a> {
         self.is_dry
     }
 
-    /// Returns the namespace as webhooks are told: a namespace is in itself.
+    /// Returns the namespace as webhooks see it: a namespace is in itself.
     pub(super) fn namespace(&self) -> &str {
         if self.call.row.rules.strategy.is_namespace { &self.name } else { &self.call.namespace }
     }
@@ -387,7 +387,7 @@ fn selects(selector: &Selector, object: &Value) -> bool {
     selector.matches(&labels)
 }
 
-/// Returns the options of a create or an update. Those of a patch are told as those of an update.
+/// Returns the options of a create or an update. Those of a patch are shown as those of an update.
 fn write_options(call: &Call, kind: &str) -> Value {
     let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
     if call.dry_run {

@@ -39,7 +39,7 @@ impl Registry {
             if stored.is_none() {
                 object_meta::remove_system_fields(&mut object);
             }
-            self.tell_owners(call, part, stored, &mut object)?;
+            self.record_owners(call, part, stored, &mut object)?;
         }
         if asks_webhooks(call, part) {
             object = self.mutated_by_webhooks(call, object, old, stored, part)?;

@@ -64,7 +64,7 @@ fn mark_as_target(registry: &Registry, call: &Call, options: &DeleteOptions) -> 
             "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": now,
         });
         set_condition(&mut pod, target);
-        Ok(Computed { owners: Owners::Told, ..Checked::composed(&call.row, pod)?.into() })
+        Ok(Computed { owners: Owners::Recorded, ..Checked::composed(&call.row, pod)?.into() })
     })?;
     Ok(match updated.content {
         Content::Stored(stored) => stored.revision.to_string(),
