@@ -76,10 +76,7 @@ impl FlagSource for Given {
 
     fn file(&self, name: &str) -> Result<Option<FlagFile>, String> {
         match self.flags.get(name) {
-            Some(FlagValue::Text(path)) if !path.is_empty() => {
-                let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
-                Ok(Some(FlagFile { path: path.clone(), text }))
-            }
+            Some(FlagValue::Text(path)) if !path.is_empty() => FlagFile::read(path).map(Some),
             Some(FlagValue::Text(_)) => Ok(self.cluster.files.get(name).cloned()),
             _ => Err("there is no such flag, or it names no file".to_owned()),
         }

@@ -7,6 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
+use steersman_runtime::signals;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_steersman");
 /// What a terminal of today shows without breaking lines.
 const WIDTH: usize = 110;
@@ -113,19 +115,13 @@ fn the_greeting_says_where_everything_is_and_no_line_is_too_long() {
     assert!(up.end_by("TERM"));
 }
 
-/// Whether this process, and so what it starts, ignores SIGHUP: under nohup, `up` outlives its terminal.
-fn ignores_hangup() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
-    u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 == 1)
-}
-
 #[test]
 fn the_kubeconfig_is_its_owners_alone_and_goes_with_the_cluster() {
     let directory = scratch("kubeconfig");
     let file = directory.join("its kubeconfig");
     for signal in ["INT", "TERM", "HUP"] {
-        if signal == "HUP" && ignores_hangup() {
+        // Under nohup, what this process starts ignores the signal, too.
+        if signal == "HUP" && signals::ignores_hangup() {
             println!("skipped: the tests were started with SIGHUP ignored (nohup), and so is the cluster");
             continue;
         }

@@ -8,6 +8,7 @@ mod compare_kinds;
 mod compare_mutations;
 mod compare_new_cluster;
 mod compare_rules;
+mod frame;
 mod openapi;
 mod schemas;
 mod webhooks;

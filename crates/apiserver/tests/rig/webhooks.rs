@@ -5,9 +5,10 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use steersman_apiserver::{ApiServer, Authorization, Options};
+
+use crate::frame::kube_apiserver;
 
 #[path = "../scenarios/webhooks/server.rs"]
 mod server;
@@ -319,11 +320,8 @@ fn refused() -> Vec<(&'static str, Value)> {
 }
 
 async fn clients() -> (Client, Client) {
-    let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     let ours = Client::new(ApiServer::new(Options::default().authorization(Authorization::Rbac)), "default");
-    (ours, Client::try_from(config).unwrap())
+    (ours, kube_apiserver().await)
 }
 
 async fn send(client: &Client, method: &str, path: &str, body: &Value) -> (u16, Value) {
