@@ -9,7 +9,7 @@ use crate::{process, sections, workspace};
 const MUTANTS: &str = "crates/sim/mutants";
 /// A copy of the repository, for the patches.
 const COPY: &str = "target/mutants/tree";
-/// Where it is compiled: a directory of its own, because Cargo does not tell the crates of two copies of a workspace apart, and would
+/// Where it is compiled: a directory of its own, because Cargo does not distinguish the crates of two copies of a workspace, and would
 /// take those of a mutant for ours.
 const BUILT: &str = "target/mutants/built";
 /// The default number of worlds per mutant: a mutant that survives them was not found.

@@ -120,7 +120,7 @@ async fn call(server: &ApiServer, method: &str, path: &str, body: String) -> Byt
     response.into_body().collect().await.unwrap().to_bytes()
 }
 
-/// Memory of this process, where the system tells.
+/// Memory of this process, where the system reports it.
 fn resident_kb() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();

@@ -13,7 +13,7 @@ pub use steersman_base::aggregated::{Aggregated, AggregatedVersion};
 use crate::discovery::array;
 use crate::http::order::{self, Order};
 
-/// Where the `APIService`s point to: no such Service exists, since the server does not need one.
+/// The Service to which the `APIService`s point: no such Service exists, since the server does not need one.
 const SERVICE: (&str, &str) = ("kube-system", "metrics-server");
 
 /// Returns the versions of each group, in the order in which they come.

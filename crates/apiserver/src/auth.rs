@@ -28,14 +28,14 @@ use token::Keys;
 pub use token::{BadKey, TokenKey};
 
 /// The issuer of service account tokens, and the audience that this server is.
-pub const ISSUER: &str = "https://kubernetes.default.svc";
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 const ADMIN_TOKEN_BYTES: usize = 24;
-/// How long a token outlives what it is bound to: clocks differ. Upstream's `jwt.DefaultLeeway`.
+/// The time for which a token outlives the object that it is bound to: clocks differ. Upstream's `jwt.DefaultLeeway`.
 const LEEWAY_SECONDS: i64 = 60;
 
 /// An authenticated user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct User {
+pub(crate) struct User {
     /// `username`
     pub name: String,
     /// `uid`
@@ -55,7 +55,7 @@ pub(crate) struct Authenticated {
 
 /// The credentials of a request.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Credentials<'a> {
+pub(crate) struct Credentials<'a> {
     /// The token behind `Authorization: Bearer`.
     pub bearer: Option<&'a str>,
     /// The user that the connection's certificate names; the certificate has been checked against our authority.
@@ -63,7 +63,7 @@ pub struct Credentials<'a> {
 }
 
 /// The authenticator.
-pub struct Auth {
+pub(crate) struct Auth {
     clock: Clock,
     admin_token: OnceLock<String>,
     keys: OnceLock<Keys>,
@@ -92,7 +92,7 @@ impl Auth {
     ///
     /// # Errors
     /// If there are no secure random numbers.
-    pub fn admin_token(&self) -> Result<&str, NoRandom> {
+    pub(crate) fn admin_token(&self) -> Result<&str, NoRandom> {
         if self.admin_token.get().is_none() {
             let _ = self.admin_token.set(random_text(ADMIN_TOKEN_BYTES)?);
         }
@@ -211,7 +211,7 @@ impl From<User> for Authenticated {
 impl User {
     /// Returns the administrator, who may do everything.
     #[must_use]
-    pub fn admin() -> Self {
+    pub(crate) fn admin() -> Self {
         Self {
             name: "admin".to_owned(),
             uid: "admin-uid".to_owned(),

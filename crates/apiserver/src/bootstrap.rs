@@ -28,14 +28,14 @@ use crate::store::{Change, Expect};
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 /// Roles, bindings and priority classes as kube-apiserver makes them, complete but for uid, version and time.
 const OBJECTS: &str = include_str!("../data/bootstrap.jsonl");
-/// What controllers within kube-apiserver make: APIServices, flow control, and the statuses of components that do not run;
-/// complete but for uid, version and times.
+/// The objects that controllers within kube-apiserver create: APIServices, flow control, and the statuses of components
+/// that do not run; complete but for uid, version and times.
 const OF_CONTROLLERS: &str = include_str!("../data/new-cluster.jsonl");
 /// The port that the Service leads to until the server listens somewhere.
 const PORT_UNKNOWN: u16 = 6443;
 /// The name of the server's own Service, and of its endpoints.
 const SERVICE: &str = "kubernetes";
-/// Where components that let the API server tell who asks find out whom it believes.
+/// The ConfigMap from which components that delegate authentication read the trusted certificate authorities.
 const AUTHENTICATION: (&str, &str) = ("kube-system", "extension-apiserver-authentication");
 
 const TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
@@ -105,7 +105,7 @@ pub(crate) fn default_range(registry: &Registry) {
     let key = ObjectKey::cluster(DEFAULT_RANGE);
     if registry.store.get(&row.collection, &key).is_none() {
         store(registry, &row, range.clone());
-        service_cidr::tell_allocator(registry, &range);
+        service_cidr::update_allocator(registry, &range);
     }
 }
 
@@ -215,7 +215,7 @@ fn replace(registry: &Registry, row: &Arc<Row>, mut object: Value) {
     }
     let stored = before.is_object().then_some(&before);
     // No kind that every cluster has is converted by a webhook.
-    let _ = registry.tell_owners(&call(Arc::clone(row), &key.namespace, &key.name), Part::Whole, stored, &mut object);
+    let _ = registry.record_owners(&call(Arc::clone(row), &key.namespace, &key.name), Part::Whole, stored, &mut object);
     schema::complete(&row.resource.group, &row.resource.version, &row.resource.kind, &mut object);
     // Whoever was faster has listened later, or is a client who knows better.
     let _ = registry.store.commit(&row.collection, &key, expect, Change::Put(new_state(row, &object)));

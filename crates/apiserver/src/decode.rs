@@ -18,9 +18,9 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 pub(crate) use steersman_base::go::type_name;
 
-/// How a body is written.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentType {
+pub(crate) enum ContentType {
     /// `application/json`
     Json,
     /// `application/yaml`
@@ -31,8 +31,8 @@ pub enum ContentType {
 
 /// A body that could be read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decoded {
-    /// What it says: always an object.
+pub(crate) struct Decoded {
+    /// The decoded value: always an object.
     pub value: Value,
     /// The keys that are written twice, in strict decoding's words: `duplicate field "data.a"`.
     pub duplicates: Vec<String>,
@@ -42,19 +42,19 @@ pub struct Decoded {
 /// sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
-pub struct DecodeError {
+pub(crate) struct DecodeError {
     detail: String,
     summary: String,
 }
 
-/// How much of a body is shown to who sent it; upstream's bound.
+/// The maximum bytes of a body that an error shows to its sender; upstream's bound.
 const SUMMARY_BYTES_MAX: usize = 30;
 
 /// Reads an object.
 ///
 /// # Errors
 /// The body is not of its content type, or no object: 400 `BadRequest` with [`DecodeError::message`].
-pub fn object(body: &[u8], content_type: ContentType) -> Result<Decoded, DecodeError> {
+pub(crate) fn object(body: &[u8], content_type: ContentType) -> Result<Decoded, DecodeError> {
     let decoded = match content_type {
         ContentType::Json => json(body).map_err(|detail| parse_error(&detail)),
         ContentType::Yaml => yaml(body),
@@ -70,7 +70,7 @@ pub fn object(body: &[u8], content_type: ContentType) -> Result<Decoded, DecodeE
 ///
 /// # Errors
 /// The text is no JSON.
-pub fn json(text: &[u8]) -> Result<Decoded, String> {
+pub(crate) fn json(text: &[u8]) -> Result<Decoded, String> {
     let text = utf8(text);
     match tree::from_json(&text) {
         Ok((value, duplicates)) => Ok(Decoded { value, duplicates }),
@@ -90,7 +90,7 @@ pub fn json(text: &[u8]) -> Result<Decoded, String> {
 ///
 /// # Errors
 /// The text is no YAML.
-pub fn yaml(body: &[u8]) -> Result<Decoded, String> {
+pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, String> {
     tree::from_yaml(&utf8(body)).map(|(value, duplicates)| Decoded { value, duplicates })
 }
 
@@ -154,7 +154,7 @@ fn summarise(body: &[u8]) -> String {
 impl DecodeError {
     /// The whole message of the 400 that upstream answers when it wanted an object of this kind.
     #[must_use]
-    pub fn message(&self, kind: &str) -> String {
+    pub(crate) fn message(&self, kind: &str) -> String {
         format!("the object provided is unrecognized (must be of type {kind}): {} ({})", self.detail, self.summary)
     }
 }

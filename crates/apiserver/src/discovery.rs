@@ -12,7 +12,7 @@ use crate::http::order::{self, Order};
 use crate::openapi;
 use crate::registry::{Registry, Row, Subresource, built_in};
 
-/// The address that old clients are told; they have reached us already.
+/// The address in the answer to old clients, which have reached the server already.
 const SERVER_ADDRESS: &str = "127.0.0.1:443";
 
 /// `/version`
@@ -126,7 +126,7 @@ fn by_group(registry: &Registry) -> Vec<(String, Versions)> {
     groups
 }
 
-/// Where a version stands: stable before beta before alpha, newer before older, others by name at the end.
+/// Returns the order of a version: stable before beta before alpha, newer before older, others by name at the end.
 pub(crate) fn version_rank(version: &str) -> (u8, i64, i64, String) {
     let digits = |text: &str| text.parse::<i64>().ok();
     let parsed = version.strip_prefix('v').and_then(|rest| {
@@ -194,7 +194,7 @@ fn resource(row: &Row) -> Value {
     json
 }
 
-/// What can be done; upstream lists it in another order for custom resources.
+/// Returns the verbs of a resource; upstream lists it in another order for custom resources.
 fn verbs(row: &Row) -> Vec<&'static str> {
     match row.custom {
         Some(_) => vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],

@@ -6,33 +6,33 @@ use std::fmt;
 use serde_json::Value;
 use steersman_base::go::quote;
 
-pub use steersman_base::validation::FieldErrorKind;
+pub(crate) use steersman_base::validation::FieldErrorKind;
 
-/// Where a field is: `spec.containers[0].image`, `metadata.labels[app]`.
+/// The path of a field: `spec.containers[0].image`, `metadata.labels[app]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Path(String);
+pub(crate) struct Path(String);
 
 /// One thing that is wrong with an object.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FieldError {
-    /// What kind of wrong; the `reason` of a cause.
+pub(crate) struct FieldError {
+    /// The kind of the error; the `reason` of a cause.
     pub kind: FieldErrorKind,
-    /// Which field.
+    /// The path of the field.
     pub path: Path,
-    /// What the field holds, where upstream shows it.
+    /// The value of the field, where upstream shows it.
     pub value: Option<Shown>,
     /// The rest of the sentence.
     pub detail: String,
 }
 
-/// How many errors of one object are kept. Upstream keeps all; nobody reads so many.
-pub const ERRORS_MAX: usize = 100;
-/// How many bytes they may show before no more are kept: some show whole lists.
-pub const ERRORS_BYTES_MAX: usize = 1 << 20;
+/// The maximum number of errors of one object that are kept. Upstream keeps all; nobody reads so many.
+pub(crate) const ERRORS_MAX: usize = 100;
+/// The maximum bytes that they may show before no more are kept: some show whole lists.
+pub(crate) const ERRORS_BYTES_MAX: usize = 1 << 20;
 
-/// What is wrong with an object: the first [`ERRORS_MAX`] errors, or fewer if they are long. The others are counted.
+/// The errors of an object: the first [`ERRORS_MAX`] errors, or fewer if they are long. The others are counted.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Errors {
+pub(crate) struct Errors {
     kept: Vec<FieldError>,
     bytes: usize,
     dropped: usize,
@@ -40,7 +40,7 @@ pub struct Errors {
 
 /// A bad value, as an error shows it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Shown {
+pub(crate) enum Shown {
     /// As JSON, with sorted keys.
     Json(Value),
     /// As this text: for values that upstream prints with the keys in the order of its Go structs.
@@ -52,25 +52,25 @@ pub enum Shown {
 impl Path {
     /// The object itself.
     #[must_use]
-    pub fn root() -> Self {
+    pub(crate) fn root() -> Self {
         Self::default()
     }
 
     /// A field of the object: `spec`.
     #[must_use]
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self(name.to_owned())
     }
 
     /// A field underneath: `.containers`.
     #[must_use]
-    pub fn child(&self, name: &str) -> Self {
+    pub(crate) fn child(&self, name: &str) -> Self {
         if self.0.is_empty() { Self::new(name) } else { self.then([".", name]) }
     }
 
     /// An element of a list: `[0]`.
     #[must_use]
-    pub fn index(&self, index: usize) -> Self {
+    pub(crate) fn index(&self, index: usize) -> Self {
         Self(format!("{}[{index}]", self.0))
     }
 
@@ -84,13 +84,13 @@ impl Path {
 
     /// An entry of a map: `[app]`.
     #[must_use]
-    pub fn key(&self, key: &str) -> Self {
+    pub(crate) fn key(&self, key: &str) -> Self {
         self.then(["[", key, "]"])
     }
 
     /// The path as text.
     #[must_use]
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -110,43 +110,43 @@ impl FieldError {
 
     /// A value that is malformed or out of bounds.
     #[must_use]
-    pub fn invalid(path: &Path, value: impl Into<Shown>, detail: impl Into<String>) -> Self {
+    pub(crate) fn invalid(path: &Path, value: impl Into<Shown>, detail: impl Into<String>) -> Self {
         Self::with(FieldErrorKind::Invalid, path, Some(value.into()), detail)
     }
 
     /// A value that is malformed, and is not shown.
     #[must_use]
-    pub fn invalid_unshown(path: &Path, detail: impl Into<String>) -> Self {
+    pub(crate) fn invalid_unshown(path: &Path, detail: impl Into<String>) -> Self {
         Self::with(FieldErrorKind::Invalid, path, None, detail)
     }
 
     /// A value that must be there and is not.
     #[must_use]
-    pub fn required(path: &Path, detail: impl Into<String>) -> Self {
+    pub(crate) fn required(path: &Path, detail: impl Into<String>) -> Self {
         Self::with(FieldErrorKind::Required, path, None, detail)
     }
 
     /// A value that may not be there.
     #[must_use]
-    pub fn forbidden(path: &Path, detail: impl Into<String>) -> Self {
+    pub(crate) fn forbidden(path: &Path, detail: impl Into<String>) -> Self {
         Self::with(FieldErrorKind::Forbidden, path, None, detail)
     }
 
     /// A value that is there twice.
     #[must_use]
-    pub fn duplicate(path: &Path, value: impl Into<Shown>) -> Self {
+    pub(crate) fn duplicate(path: &Path, value: impl Into<Shown>) -> Self {
         Self::with(FieldErrorKind::Duplicate, path, Some(value.into()), "")
     }
 
     /// A reference to something that is not there.
     #[must_use]
-    pub fn not_found(path: &Path, value: impl Into<Shown>) -> Self {
+    pub(crate) fn not_found(path: &Path, value: impl Into<Shown>) -> Self {
         Self::with(FieldErrorKind::NotFound, path, Some(value.into()), "")
     }
 
     /// A value that is none of the `supported` ones, which are shown in this order.
     #[must_use]
-    pub fn not_supported(path: &Path, value: impl Into<Shown>, supported: &[&str]) -> Self {
+    pub(crate) fn not_supported(path: &Path, value: impl Into<Shown>, supported: &[&str]) -> Self {
         let quoted: Vec<_> = supported.iter().map(|value| format!("{value:?}")).collect();
         let detail = if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
         Self::with(FieldErrorKind::NotSupported, path, Some(value.into()), detail)
@@ -154,13 +154,13 @@ impl FieldError {
 
     /// A value of more than so many bytes.
     #[must_use]
-    pub fn too_long(path: &Path, bytes_max: usize) -> Self {
+    pub(crate) fn too_long(path: &Path, bytes_max: usize) -> Self {
         Self::with(FieldErrorKind::TooLong, path, None, format!("may not be more than {bytes_max} bytes"))
     }
 
     /// A list of more than so many items.
     #[must_use]
-    pub fn too_many(path: &Path, count: usize, count_max: usize) -> Self {
+    pub(crate) fn too_many(path: &Path, count: usize, count_max: usize) -> Self {
         let detail = format!("must have at most {count_max} items");
         Self::with(FieldErrorKind::TooMany, path, Some(Value::from(count).into()), detail)
     }
@@ -175,9 +175,9 @@ impl FieldError {
         self.path.0.len() + shown + self.detail.len()
     }
 
-    /// What is wrong, without the field: the `message` of a cause.
+    /// Returns the error without the field: the `message` of a cause.
     #[must_use]
-    pub fn body(&self) -> String {
+    pub(crate) fn body(&self) -> String {
         let mut body = self.kind.to_string();
         if let Some(value) = &self.value {
             body.push_str(": ");
@@ -207,7 +207,7 @@ impl From<steersman_base::validation::FieldError> for FieldError {
 
 impl Errors {
     /// Adds an error, or counts it if there are enough.
-    pub fn push(&mut self, error: FieldError) {
+    pub(crate) fn push(&mut self, error: FieldError) {
         if self.is_full() {
             self.dropped += 1;
             return;
@@ -225,30 +225,30 @@ impl Errors {
 
     /// Whether further errors are only counted. Who makes errors that show much asks first.
     #[must_use]
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.kept.len() >= ERRORS_MAX || self.bytes >= ERRORS_BYTES_MAX
     }
 
-    /// How many were found, whether they were kept or not.
+    /// Returns the number of errors that were found, whether they were kept or not.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.kept.len() + self.dropped
     }
 
     /// Whether there are none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
     /// Keeps those that are wanted.
-    pub fn retain(&mut self, wanted: impl FnMut(&FieldError) -> bool) {
+    pub(crate) fn retain(&mut self, wanted: impl FnMut(&FieldError) -> bool) {
         self.kept.retain(wanted);
     }
 
     /// The errors without those that were said before: upstream says the same thing once.
     #[must_use]
-    pub fn without_repeats(mut self) -> Self {
+    pub(crate) fn without_repeats(mut self) -> Self {
         let mut seen = HashSet::new();
         self.kept.retain(|error| seen.insert((error.kind.to_string(), error.to_string())));
         self

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// How many unknown and duplicate fields are reported; upstream's bound (`sigs.k8s.io/json`).
+/// The maximum number of unknown and duplicate fields that are reported; upstream's bound (`sigs.k8s.io/json`).
 pub(crate) const FINDINGS_MAX: usize = 100;
-/// How much of a path is shown, in bytes. Upstream shows all of it; no field that a kind knows is so far down.
+/// The maximum bytes of a path that are shown. Upstream shows all of it; no field that a kind knows is so far down.
 pub(crate) const PATH_BYTES_MAX: usize = 256;
-/// What stands for the rest of a path that is cut.
+/// The text that stands for the rest of a truncated path.
 const REST: &str = "...";
 
 /// Sentences about a body, each once, in the order in which they were found.
@@ -69,7 +69,7 @@ pub(crate) fn is_within(duplicate: &str, unknown: &str) -> bool {
         return false;
     };
     match unknown.strip_suffix(REST).filter(|start| start.len() + 3 >= PATH_BYTES_MAX) {
-        // What is cut cannot be told apart any more.
+        // Truncated paths cannot be distinguished any more.
         Some(start) => duplicate.starts_with(start),
         None => duplicate.strip_prefix(&unknown).is_some_and(|rest| rest.starts_with(['.', '['])),
     }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_an_unknown_field_is_told_from_what_is_beside_it() {
+    fn what_is_inside_an_unknown_field_is_not_taken_for_what_is_beside_it() {
         let unknown = unknown_field("spec.a\"b");
         assert!(is_within(&duplicate_field("spec.a\"b.c"), &unknown));
         assert!(is_within(&duplicate_field("spec.a\"b[0]"), &unknown));

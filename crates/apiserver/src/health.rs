@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::registry::Registry;
 use crate::registry::query::Query;
 
-/// What runs in every server, in the order of upstream's reports.
+/// The health checks of every server, in the order of upstream's reports.
 const COMMON: &[&str] = &[
     "poststarthook/start-apiserver-admission-initializer",
     "poststarthook/generic-apiserver-start-informers",

@@ -8,7 +8,7 @@
 
 mod aggregated;
 mod body;
-pub mod limits;
+pub(crate) mod limits;
 pub(crate) mod negotiate;
 pub(crate) mod order;
 mod path;
@@ -45,7 +45,7 @@ use crate::status::Status;
 use crate::{discovery, health, webhook};
 
 /// The largest body that is read.
-pub const BODY_BYTES_MAX: usize = 3 << 20;
+pub(crate) const BODY_BYTES_MAX: usize = 3 << 20;
 
 /// Any error, as upstream of a service names it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -73,7 +73,7 @@ pub(crate) enum Sender {
     Remote,
 }
 
-/// What a request is about, and whose it is.
+/// The target of a request, and its user.
 struct Asked {
     target: Target,
     query: Query,

@@ -7,46 +7,49 @@
 //! 2. It is table-driven: resources are rows, schemas are data, and what is special about a kind is one small file.
 //! 3. Time comes from a [`Clock`](steersman_base::Clock) and from tokio's timers, never from the machine.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`server`] | [`ApiServer`]: how a server is made |
-//! | [`http`] | requests and answers: paths, negotiation, bodies |
+//! | the root | [`ApiServer`], its [`Options`], and the [`Body`] of its responses |
 //! | [`listener`] | sockets, TLS, kubeconfig |
-//! | [`auth`] | who asks, and who may |
-//! | [`logs`] | what containers wrote |
-//! | [`aggregated`] | groups that another part of the process serves |
-//! | [`registry`] | resources, and the life of their objects |
-//! | [`kinds`] | defaults and validation, kind by kind |
-//! | [`schema`], [`decode`], [`patch`] | what an object may look like, and how one becomes another |
-//! | [`store`] | where objects are kept, with history |
-//! | [`table`], [`openapi`] | what `kubectl get` and `kubectl explain` show |
-//! | [`status`], [`field`] | refusals, in upstream's words |
+//! | [`logs`] | the source of the logs of containers |
+//! | [`aggregated`] | API groups that another part of the process serves |
+//! | [`store`] | the storage of objects, with history |
 
 pub mod aggregated;
-pub mod auth;
+mod auth;
 mod bootstrap;
-pub mod decode;
+mod decode;
 mod discovery;
-pub mod field;
+mod field;
 mod findings;
 mod health;
-pub mod http;
+mod http;
 mod kinds;
 pub mod listener;
 pub mod logs;
-pub mod openapi;
-pub mod patch;
+mod openapi;
+mod patch;
 #[cfg(test)]
 mod recorded;
-pub mod registry;
-pub mod schema;
-pub mod server;
-pub mod status;
+mod registry;
+mod schema;
+mod server;
+mod status;
 pub mod store;
 mod table;
 mod watch;
 mod webhook;
 
-pub use auth::{BadKey, TokenKey};
+pub use auth::{BadKey, NoRandom, TokenKey};
 pub use http::limits::{HeavyWork, RequestLimits};
+pub use http::{Body, BoxError};
 pub use server::{ApiServer, Authorization, Options};
+
+/// Items that the crates of this project use of each other. Not for others: they change without notice.
+#[doc(hidden)]
+pub mod __internal {
+    /// Returns the built-in resources, in the order of discovery.
+    pub fn built_in() -> impl Iterator<Item = &'static steersman_base::Resource> {
+        crate::registry::built_in().iter().map(|row| &row.resource)
+    }
+}

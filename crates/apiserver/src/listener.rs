@@ -54,9 +54,10 @@ const STREAMS_MAX: u32 = 1000;
 /// The time limit of open requests when the server stops.
 const DRAIN_SECONDS: u64 = 1;
 
-/// Where to listen.
+/// The options of a listener: address, names, key and time limits.
 #[derive(Clone, Debug)]
 #[must_use]
+#[non_exhaustive]
 pub struct ListenOptions {
     /// Address and port; port 0: any that is free.
     pub address: SocketAddr,
@@ -85,7 +86,7 @@ pub struct Listening {
     stop: CancellationToken,
 }
 
-/// What every connection needs.
+/// The parts that every connection needs.
 #[derive(Clone)]
 struct Door {
     acceptor: TlsAcceptor,
@@ -97,6 +98,7 @@ struct Door {
 
 /// Why a server does not listen.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ListenError {
     /// The address is not available.
     #[error("cannot listen on {address}: {source}")]
@@ -126,6 +128,38 @@ impl Default for ListenOptions {
     }
 }
 
+impl ListenOptions {
+    /// Sets the address and port; port 0 is any free port.
+    pub fn address(mut self, address: SocketAddr) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// Sets further names and addresses of the server, for its certificate.
+    pub fn names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the time limit of a handshake, and of the headers of a request.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sets the key of the certificate authority, as PEM; with `None`, it is generated.
+    pub fn authority_key_pem(mut self, authority_key_pem: impl Into<Option<String>>) -> Self {
+        self.authority_key_pem = authority_key_pem.into();
+        self
+    }
+
+    /// Sets the time limit of a connection without an authenticated request.
+    pub fn strangers(mut self, strangers: Duration) -> Self {
+        self.strangers = strangers;
+        self
+    }
+}
+
 // === impl Listening ===
 
 impl Listening {
@@ -151,7 +185,7 @@ impl Listening {
         Ok(Self { address, pki, token, admin, stop })
     }
 
-    /// Where it listens.
+    /// Returns the address and port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -62,7 +62,7 @@ pub struct Log {
 /// A line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// When it was written.
+    /// The time at which it was written.
     pub time: MicroTime,
     /// The text, without the newline.
     pub text: String,
@@ -86,7 +86,7 @@ pub(crate) struct LogOptions {
 }
 
 /// The text of a log, piece by piece.
-pub struct LogText(pub(crate) BoxStream<'static, Bytes>);
+pub(crate) struct LogText(pub(crate) BoxStream<'static, Bytes>);
 
 // === impl LogOptions ===
 

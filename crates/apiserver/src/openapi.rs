@@ -34,7 +34,7 @@ const VERSION: &str = "v1.37.1";
 
 /// Returns the response of `/openapi/v3`: where each group's document is.
 #[must_use]
-pub fn v3_index(customs: &[Arc<Row>]) -> Value {
+pub(crate) fn v3_index(customs: &[Arc<Row>]) -> Value {
     let mut groups: BTreeMap<String, u64> = built_in().iter().map(|row| (document_of(row), hash())).collect();
     for row in customs {
         let held = groups.entry(document_of(row)).or_insert_with(hash);
@@ -71,7 +71,7 @@ fn with_custom(hash: u64, row: &Row) -> u64 {
 
 /// Returns the document of `/openapi/v3/<path>`, for example `apis/apps/v1`.
 #[must_use]
-pub fn v3_document(customs: &[Arc<Row>], path: &str) -> Option<Value> {
+pub(crate) fn v3_document(customs: &[Arc<Row>], path: &str) -> Option<Value> {
     let all = built_in().iter().chain(customs);
     let rows: Vec<&Row> = all.map(AsRef::as_ref).filter(|row| document_of(row) == path).collect();
     let declared = rows.iter().flat_map(|row| custom::schemas(row, Dialect::V3));
@@ -95,7 +95,7 @@ pub fn v3_document(customs: &[Arc<Row>], path: &str) -> Option<Value> {
 
 /// Returns the response of `/openapi/v2`.
 #[must_use]
-pub fn v2(customs: &[Arc<Row>]) -> Value {
+pub(crate) fn v2(customs: &[Arc<Row>]) -> Value {
     let mut definitions: Map<String, Value> = schema::documents()
         .filter_map(|(name, text)| Some((name.to_owned(), schemas::document(name, text, Dialect::V2)?)))
         .collect();

@@ -28,7 +28,7 @@ use work::Work;
 
 /// The kinds of patch, by content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchType {
+pub(crate) enum PatchType {
     /// `application/json-patch+json`
     Json,
     /// `application/merge-patch+json`
@@ -40,7 +40,7 @@ pub enum PatchType {
 /// Why a patch does not apply, with the status upstream answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct PatchError {
+pub(crate) struct PatchError {
     /// The HTTP status: 400, 413, 415, 422 or 500.
     pub code: u16,
     /// `reason` of the status; empty where upstream gives none (500).
@@ -53,7 +53,7 @@ pub struct PatchError {
 
 /// A patch that has been read.
 #[derive(Debug)]
-pub struct Patch {
+pub(crate) struct Patch {
     patch_type: PatchType,
     value: Value,
     findings: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Patch {
 ///
 /// # Errors
 /// 415 for a strategic merge patch of a custom resource.
-pub fn accepts(patch_type: PatchType, group: &str, version: &str, kind: &str) -> Result<(), PatchError> {
+pub(crate) fn accepts(patch_type: PatchType, group: &str, version: &str, kind: &str) -> Result<(), PatchError> {
     if patch_type == PatchType::Strategic && !schema::is_known(group, version, kind) {
         return Err(PatchError::unsupported());
     }
@@ -74,7 +74,7 @@ pub fn accepts(patch_type: PatchType, group: &str, version: &str, kind: &str) ->
 ///
 /// # Errors
 /// The patch cannot be read, does not fit the object, or is of a type that the kind does not take.
-pub fn apply(
+pub(crate) fn apply(
     patch_type: PatchType,
     group: &str,
     version: &str,
@@ -86,15 +86,15 @@ pub fn apply(
     Patch::read(patch_type, patch)?.apply(group, version, kind, original.clone())
 }
 
-/// What strict decoding finds in the patch itself: duplicate keys, and unknown ones of an operation.
+/// Returns the findings of strict decoding in the patch itself: duplicate keys, and unknown ones of an operation.
 #[must_use]
-pub fn findings(patch_type: PatchType, patch: &[u8]) -> Vec<String> {
+pub(crate) fn findings(patch_type: PatchType, patch: &[u8]) -> Vec<String> {
     Patch::read(patch_type, patch).map(|patch| patch.findings).unwrap_or_default()
 }
 
 /// The kind of a patched object.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind<'a> {
+pub(crate) struct Kind<'a> {
     /// The group.
     pub group: &'a str,
     /// The version.
@@ -105,7 +105,7 @@ pub struct Kind<'a> {
 
 /// The error for a patched object that its schema refuses: 422, of no kind and no name, with this as the only cause.
 #[must_use]
-pub fn refused_result(
+pub(crate) fn refused_result(
     patch_type: PatchType,
     kind: &Kind<'_>,
     original: &Value,
@@ -126,7 +126,7 @@ impl Patch {
     ///
     /// # Errors
     /// It is no JSON.
-    pub fn read(patch_type: PatchType, patch: &[u8]) -> Result<Self, PatchError> {
+    pub(crate) fn read(patch_type: PatchType, patch: &[u8]) -> Result<Self, PatchError> {
         let decoded = decode::json(patch).map_err(|_| PatchError::bad_request("invalid JSON patch"))?;
         let findings = match patch_type {
             PatchType::Json => json_patch::findings(&decoded),
@@ -135,17 +135,17 @@ impl Patch {
         Ok(Self { patch_type, value: decoded.value, findings })
     }
 
-    /// What strict decoding finds in it.
+    /// Returns the findings of strict decoding in the patch.
     #[must_use]
-    pub fn findings(&self) -> &[String] {
+    pub(crate) fn findings(&self) -> &[String] {
         &self.findings
     }
 
-    /// What becomes of an object, not yet checked against the schema.
+    /// Returns the patched object, which is not yet checked against the schema.
     ///
     /// # Errors
     /// The patch does not fit the object, or is of a type that the kind does not take.
-    pub fn apply(&self, group: &str, version: &str, kind: &str, original: Value) -> Result<Value, PatchError> {
+    pub(crate) fn apply(&self, group: &str, version: &str, kind: &str, original: Value) -> Result<Value, PatchError> {
         let work = Work::default();
         match self.patch_type {
             PatchType::Json => json_patch::apply(original, &self.value, &work),
@@ -168,7 +168,7 @@ impl Patch {
     /// Applies a JSON patch that was not sent by a client, but answered by a webhook.
     ///
     /// # Errors
-    /// Why it does not apply, which clients are not told of their own patches.
+    /// Why it does not apply; clients do not see that of their own patches.
     pub(crate) fn apply_json(&self, original: Value) -> Result<Value, String> {
         json_patch::apply_explained(original, &self.value, &Work::default())
     }
@@ -176,7 +176,13 @@ impl Patch {
     /// The error for what became of an object, if its schema refuses it: 422, of no kind and no name, with this as the
     /// only cause.
     #[must_use]
-    pub fn refused_result(&self, kind: &Kind<'_>, original: &Value, patched: &Value, problem: &str) -> FieldError {
+    pub(crate) fn refused_result(
+        &self,
+        kind: &Kind<'_>,
+        original: &Value,
+        patched: &Value,
+        problem: &str,
+    ) -> FieldError {
         let reached = match self.patch_type {
             PatchType::Json => shown::traversed(&self.value),
             PatchType::Merge => shown::merged(original, &self.value),
@@ -261,7 +267,7 @@ impl PatchError {
         Self { code: 422, reason: "Invalid", message, details: true }
     }
 
-    /// What upstream did not foresee, and so answers with 500.
+    /// Returns an error that upstream does not foresee, and so answers with 500.
     fn internal(message: impl Into<String>) -> Self {
         Self { code: 500, reason: "", message: message.into(), details: false }
     }

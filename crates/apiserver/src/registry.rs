@@ -2,7 +2,7 @@
 //!
 //! 1. Every resource is a [`Row`]: names, scope, verbs and subresources come from `data/resources.tsv`, what is special about
 //!    its kind from the rule set that the row holds ([`kinds`](crate::kinds)). Nothing here knows a kind by name.
-//! 2. Every write takes the same steps in the same order, whichever subresource it comes by: [`write`].
+//! 2. Every write takes the same steps in the same order, whichever subresource it comes by: [`mod@write`].
 //! 3. A refused write has written nothing; a dry run writes nothing and answers as if it had.
 
 pub(crate) mod admission;
@@ -49,18 +49,18 @@ use crate::store::Storage;
 use admission::policy::Policies;
 use admission::webhook::Hooks;
 
-pub use answer::{Answer, Content, ListAnswer};
-pub use call::Call;
-pub use row::{Row, Subresource, built_in};
-pub use verb::{Verb, Verbs};
+pub(crate) use answer::{Answer, Content, ListAnswer};
+pub(crate) use call::Call;
+pub(crate) use row::{Row, Subresource, built_in};
+pub(crate) use verb::{Verb, Verbs};
 
 /// The resources and their objects.
-pub struct Registry {
+pub(crate) struct Registry {
     pub(crate) store: Arc<dyn Storage>,
     pub(crate) clock: Clock,
     pub(crate) auth: Arc<Auth>,
     pub(crate) custom: RwLock<BTreeMap<(String, String, String), Arc<Row>>>,
-    /// How definitions are served. Watches of their objects end when that changes.
+    /// The definitions as they are served. Watches of their objects end when that changes.
     pub(crate) served: Mutex<BTreeMap<Istr, crd::Served>>,
     /// Definitions whose objects are being deleted, each by one task.
     pub(crate) cleaning: Mutex<BTreeSet<String>>,
@@ -86,7 +86,7 @@ pub struct Registry {
     pub(crate) aggregated: Option<Arc<dyn Aggregated>>,
     /// Their groups and versions, which never change: every request is compared with them, and the source computes them.
     pub(crate) aggregated_versions: Vec<(String, String)>,
-    /// How requests are authorized.
+    /// The authorization of requests.
     pub(crate) authorization: Authorization,
     /// Whether claims and volumes get no finalizers that protect them.
     pub(crate) unprotected_storage: bool,
@@ -152,7 +152,9 @@ impl Registry {
         };
         let services = stored("", "services");
         services.iter().for_each(|service| self.services.restore(service));
-        stored("networking.k8s.io", "servicecidrs").iter().for_each(|range| service_cidr::tell_allocator(self, range));
+        stored("networking.k8s.io", "servicecidrs")
+            .iter()
+            .for_each(|range| service_cidr::update_allocator(self, range));
         stored("networking.k8s.io", "ipaddresses")
             .iter()
             .for_each(|address| ip_address::set_named(self, address, true));
@@ -170,7 +172,7 @@ impl Registry {
 
     /// Returns the resource with these names.
     #[must_use]
-    pub fn row(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Row>> {
+    pub(crate) fn row(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Row>> {
         row::find_built_in(group, version, plural).or_else(|| {
             let key = (group.to_owned(), version.to_owned(), plural.to_owned());
             self.custom.read().get(&key).cloned()
@@ -179,7 +181,7 @@ impl Registry {
 
     /// Whether a group is served, in this version if one is given.
     #[must_use]
-    pub fn has_group(&self, group: &str, version: Option<&str>) -> bool {
+    pub(crate) fn has_group(&self, group: &str, version: Option<&str>) -> bool {
         let fits =
             |row: &Arc<Row>| row.resource.group == group && version.is_none_or(|want| row.resource.version == want);
         built_in().iter().any(fits) || self.custom.read().values().any(fits)

@@ -1,17 +1,17 @@
 //! What every kind looks like, and what decoding into it does to an object.
 //!
 //! Upstream decodes a body into a Go struct, works on that, and encodes it again. We keep the tree and do to it what
-//! that round trip does. On the way in: [`check`] → the kind's own defaults and validation → [`complete`] → encode.
+//! that round trip does. On the way in: [`check()`] → the kind's own defaults and validation → [`complete()`] → encode.
 //!
-//! 1. After [`check`] every field is known and has the type of its schema; no value that Go cannot tell from an absent
+//! 1. After [`check()`] every field is known and has the type of its schema; no value that Go cannot distinguish from an absent
 //!    one is left (`null`, and zero values of fields that are no pointers: `paused: false`, `labels: {}`, `spec: {}`);
 //!    quantities and times are in canonical form; defaults that the schema declares are filled in (`protocol: TCP`).
-//! 2. After [`complete`] the zero values are back that Go writes even so: `status: {}`, `resources: {}`, `name: ""`,
+//! 2. After [`complete()`] the zero values are back that Go writes even so: `status: {}`, `resources: {}`, `name: ""`,
 //!    `rules: null`. It changes nothing else and may be called again.
 //! 3. Kinds without a schema (custom resources) are left alone, but for their metadata.
 //!
 //! The facts are in `data/schemas.tsv`: the OpenAPI schema of every type, and of every field its Go type and its JSON
-//! tag, which OpenAPI does not tell. They are read on first use, type by type.
+//! tag, which OpenAPI does not contain. They are read on first use, type by type.
 
 mod check;
 mod complete;
@@ -31,7 +31,7 @@ use crate::schema::table::named;
 
 /// The `fieldValidation` of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     /// Unknown and duplicate fields are dropped silently.
     Ignore,
     /// They are dropped with a warning each; what a request gets that does not say.
@@ -45,7 +45,7 @@ pub enum FieldValidation {
 /// upstream's inner error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Problem(String);
+pub(crate) struct Problem(String);
 
 /// The schema of a kind's metadata, which custom resources share.
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -56,7 +56,7 @@ const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 ///
 /// # Errors
 /// A value has the wrong type, or `validation` is strict and a field is unknown.
-pub fn check(
+pub(crate) fn check(
     group: &str,
     version: &str,
     kind: &str,
@@ -66,12 +66,12 @@ pub fn check(
     check_with(group, version, kind, object, Vec::new(), validation)
 }
 
-/// [`check`] of an object whose body had duplicate keys
+/// [`check()`] of an object whose body had duplicate keys
 /// ([`Decoded::duplicates`](crate::decode::Decoded::duplicates)): they count like unknown fields.
 ///
 /// # Errors
-/// As [`check`].
-pub fn check_with(
+/// As [`check()`].
+pub(crate) fn check_with(
     group: &str,
     version: &str,
     kind: &str,
@@ -94,16 +94,16 @@ pub fn check_with(
     }
 }
 
-/// [`check`] of the metadata alone: of an object whose kind is not built in, whatever its kind is called.
+/// [`check()`] of the metadata alone: of an object whose kind is not built in, whatever its kind is called.
 ///
 /// # Errors
-/// As [`check`].
-pub fn check_metadata(object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Problem> {
+/// As [`check()`].
+pub(crate) fn check_metadata(object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Problem> {
     check_with("", "", "", object, Vec::new(), validation)
 }
 
 /// Adds what Go writes even if it is zero: `status: {}`, `resources: {}`, `name: ""`. Call it last, before encoding.
-pub fn complete(group: &str, version: &str, kind: &str, object: &mut Value) {
+pub(crate) fn complete(group: &str, version: &str, kind: &str, object: &mut Value) {
     if let (Some(schema), Some(object)) = (find(group, version, kind), object.as_object_mut()) {
         complete::complete(schema, object);
     }
@@ -129,7 +129,7 @@ pub(crate) fn completes_to(
 
 /// Whether the kind has a schema here, that is, is not a custom resource.
 #[must_use]
-pub fn is_known(group: &str, version: &str, kind: &str) -> bool {
+pub(crate) fn is_known(group: &str, version: &str, kind: &str) -> bool {
     find(group, version, kind).is_some()
 }
 
@@ -142,7 +142,7 @@ impl Problem {
 
     /// The whole message of the 400 that upstream answers.
     #[must_use]
-    pub fn message(&self, version: &str, kind: &str) -> String {
+    pub(crate) fn message(&self, version: &str, kind: &str) -> String {
         format!("{kind} in version {version:?} cannot be handled as a {kind}: {}", self.0)
     }
 }

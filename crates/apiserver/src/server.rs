@@ -15,38 +15,108 @@ use crate::registry::{Registry, RegistryOptions};
 use crate::store::Storage;
 use crate::store::memory::Memory;
 
-/// How a server is made.
+/// The options of a server.
 #[derive(Default)]
 #[must_use]
+#[non_exhaustive]
 pub struct Options {
-    /// Where time comes from.
+    /// The clock: the source of the time.
     pub clock: Clock,
     /// The administrator's token; made up if there is none.
     pub admin_token: Option<String>,
-    /// Where objects are kept; in memory if nothing is said. What it holds already is taken up: objects, addresses and ports
-    /// of Services, definitions.
+    /// The storage of objects; in memory by default. The server continues with what it holds already: objects,
+    /// addresses and ports of Services, definitions.
     pub storage: Option<Arc<dyn Storage>>,
     /// The key that signs tokens of service accounts; made up if there is none. Whoever has a storage that outlives the
     /// server keeps the key beside it ([`ApiServer::token_key_pem`]): tokens that another key has signed are nobody's.
     pub token_key: Option<TokenKey>,
-    /// Who has the logs of containers; without one, they are empty.
+    /// The source of the logs of containers; without one, they are empty.
     pub logs: Option<Arc<dyn Logs>>,
-    /// Who serves groups that are not the server's own, such as the metrics APIs.
+    /// The part of the process that serves API groups other than the server's own, such as the metrics APIs.
     pub aggregated: Option<Arc<dyn Aggregated>>,
-    /// How requests are authorized.
+    /// The authorization of requests.
     pub authorization: Authorization,
     /// Whether Services can have addresses of IPv6, too.
     pub dual_stack: bool,
     /// Whether claims and volumes come without the finalizers that protect them while they are in use. Where no controller
     /// takes those away again, nothing that has them could ever be deleted.
     pub unprotected_storage: bool,
-    /// How many requests from outside the process are in flight at most, and how long each has.
+    /// The maximum number of requests from outside the process that are in flight, and their time limit.
     pub limits: RequestLimits,
-    /// Where heavy requests are worked on. A [listener](crate::listener) always has threads for those that it brings.
+    /// The threads on which heavy requests run. A [listener](crate::listener) always has threads for those that it
+    /// receives.
     pub heavy_work: HeavyWork,
 }
 
-/// How requests are authorized.
+impl Options {
+    /// Sets the clock: where the time comes from.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets the token of the administrator.
+    pub fn admin_token(mut self, admin_token: impl Into<String>) -> Self {
+        self.admin_token = Some(admin_token.into());
+        self
+    }
+
+    /// Sets the storage of objects.
+    pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
+        self.storage = Some(storage);
+        self
+    }
+
+    /// Sets the key that signs the tokens of service accounts; with `None`, the server generates one.
+    pub fn token_key(mut self, token_key: impl Into<Option<TokenKey>>) -> Self {
+        self.token_key = token_key.into();
+        self
+    }
+
+    /// Sets the source of the logs of containers.
+    pub fn logs(mut self, logs: Arc<dyn Logs>) -> Self {
+        self.logs = Some(logs);
+        self
+    }
+
+    /// Sets the part of the process that serves further API groups, such as the metrics APIs.
+    pub fn aggregated(mut self, aggregated: impl Into<Option<Arc<dyn Aggregated>>>) -> Self {
+        self.aggregated = aggregated.into();
+        self
+    }
+
+    /// Sets how requests are authorized.
+    pub fn authorization(mut self, authorization: Authorization) -> Self {
+        self.authorization = authorization;
+        self
+    }
+
+    /// Sets whether Services can have IPv6 addresses, too.
+    pub fn dual_stack(mut self, dual_stack: bool) -> Self {
+        self.dual_stack = dual_stack;
+        self
+    }
+
+    /// Sets whether claims and volumes are created without the finalizers that protect them while they are in use.
+    pub fn unprotected_storage(mut self, unprotected_storage: bool) -> Self {
+        self.unprotected_storage = unprotected_storage;
+        self
+    }
+
+    /// Sets how many requests from outside the process may be in flight, and how long each may take.
+    pub fn limits(mut self, limits: RequestLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the threads on which heavy requests run.
+    pub fn heavy_work(mut self, heavy_work: HeavyWork) -> Self {
+        self.heavy_work = heavy_work;
+        self
+    }
+}
+
+/// The authorization of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authorization {
     /// Any authenticated user may do anything.
@@ -65,7 +135,7 @@ pub struct ApiServer {
     pub(crate) sender: Sender,
     pub(crate) limits: Arc<Limits>,
     pub(crate) heavy_work: HeavyWork,
-    /// Who sends requests without a user agent.
+    /// The user agent of requests that send none.
     pub(crate) agent: &'static str,
 }
 

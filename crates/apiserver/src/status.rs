@@ -11,7 +11,7 @@ use crate::field::FieldError;
 
 /// A refusal (or, rarely, a success without an object).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Status {
+pub(crate) struct Status {
     /// The HTTP status.
     pub code: u16,
     /// `reason`; empty where upstream gives none.
@@ -26,7 +26,7 @@ pub struct Status {
 
 /// `details` of a [`Status`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Details {
+pub(crate) struct Details {
     /// Name of the object.
     pub name: String,
     /// Group of the resource.
@@ -35,11 +35,11 @@ pub struct Details {
     pub kind: String,
     /// Its uid.
     pub uid: String,
-    /// What exactly is wrong.
+    /// The single errors.
     pub causes: Vec<Cause>,
-    /// When to try again.
+    /// The seconds after which to try again.
     pub retry_after_seconds: u32,
-    /// Where a list that has expired can go on: `continue` of the status's own metadata.
+    /// The token with which an expired list can continue: `continue` of the status's own metadata.
     pub continue_token: String,
     /// The whole status, where a webhook has answered it: it is shown as it is.
     pub answered: Option<Value>,
@@ -47,18 +47,18 @@ pub struct Details {
 
 /// One of the things that are wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cause {
+pub(crate) struct Cause {
     /// Machine-readable.
     pub reason: &'static str,
     /// For people.
     pub message: String,
-    /// Which field; empty if none.
+    /// The field; empty if none.
     pub field: String,
 }
 
 /// Group and plural of a resource, for messages: `deployments.apps`.
 #[derive(Clone, Copy, Debug)]
-pub struct GroupResource<'a> {
+pub(crate) struct GroupResource<'a> {
     /// The group; empty for the core group.
     pub group: &'a str,
     /// The plural, or the kind.
@@ -70,7 +70,7 @@ pub struct GroupResource<'a> {
 impl Status {
     /// A refusal with these words and no details.
     #[must_use]
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self { code, reason, message: message.into(), details: None, warnings: Vec::new() }
     }
 
@@ -98,19 +98,19 @@ impl Status {
 
     /// 400: the request makes no sense.
     #[must_use]
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
     /// 401: who are you?
     #[must_use]
-    pub fn unauthorized() -> Self {
+    pub(crate) fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
     /// 403: not this, not you, or not now.
     #[must_use]
-    pub fn forbidden(target: GroupResource<'_>, name: &str, why: &str) -> Self {
+    pub(crate) fn forbidden(target: GroupResource<'_>, name: &str, why: &str) -> Self {
         let message = match (target.resource.is_empty(), name.is_empty()) {
             (true, _) => format!("forbidden: {why}"),
             (false, true) => format!("{target} is forbidden: {why}"),
@@ -121,33 +121,33 @@ impl Status {
 
     /// 404: no such object.
     #[must_use]
-    pub fn not_found(target: GroupResource<'_>, name: &str) -> Self {
+    pub(crate) fn not_found(target: GroupResource<'_>, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{target} {name:?} not found")).about(target, name)
     }
 
     /// 404: no such resource.
     #[must_use]
-    pub fn no_resource() -> Self {
+    pub(crate) fn no_resource() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource").with_empty_details()
     }
 
     /// 405: the resource does not know this verb.
     #[must_use]
-    pub fn method_not_allowed() -> Self {
+    pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self::new(405, "MethodNotAllowed", message).with_empty_details()
     }
 
     /// 405 of a resource that is there, but takes no such verb at this path.
     #[must_use]
-    pub fn method_not_supported(target: GroupResource<'_>, action: &str) -> Self {
+    pub(crate) fn method_not_supported(target: GroupResource<'_>, action: &str) -> Self {
         Self::new(405, "MethodNotAllowed", format!("{action} is not supported on resources of kind \"{target}\""))
             .about(target, "")
     }
 
     /// 406: nothing we can write is acceptable.
     #[must_use]
-    pub fn not_acceptable() -> Self {
+    pub(crate) fn not_acceptable() -> Self {
         let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
                        application/vnd.kubernetes.protobuf, application/json;stream=watch, \
                        application/vnd.kubernetes.protobuf;stream=watch";
@@ -156,40 +156,40 @@ impl Status {
 
     /// 409: there is one already.
     #[must_use]
-    pub fn already_exists(target: GroupResource<'_>, name: &str) -> Self {
+    pub(crate) fn already_exists(target: GroupResource<'_>, name: &str) -> Self {
         Self::new(409, "AlreadyExists", format!("{target} {name:?} already exists")).about(target, name)
     }
 
     /// 409: somebody else was faster, or a precondition does not hold.
     #[must_use]
-    pub fn conflict(target: GroupResource<'_>, name: &str, why: &str) -> Self {
+    pub(crate) fn conflict(target: GroupResource<'_>, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {target} {name:?}: {why}");
         Self::new(409, "Conflict", message).about(target, name)
     }
 
     /// 409: the body's resource version is not the newest.
     #[must_use]
-    pub fn modified(target: GroupResource<'_>, name: &str) -> Self {
+    pub(crate) fn modified(target: GroupResource<'_>, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(target, name, why)
     }
 
     /// 410: that state is no longer known.
     #[must_use]
-    pub fn expired(message: impl Into<String>) -> Self {
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
     /// 413: more than we read.
     #[must_use]
-    pub fn too_large(bytes_max: usize) -> Self {
+    pub(crate) fn too_large(bytes_max: usize) -> Self {
         let message = format!("Request entity too large: limit is {bytes_max}");
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
     /// 415: a body we cannot read.
     #[must_use]
-    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+    pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
             accepted.join(", ")
@@ -199,7 +199,7 @@ impl Status {
 
     /// 422: these fields are wrong. `kind` is the kind, not the resource.
     #[must_use]
-    pub fn invalid(kind: GroupResource<'_>, name: &str, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid(kind: GroupResource<'_>, name: &str, errors: &[FieldError]) -> Self {
         let mut seen = HashSet::new();
         let mut sentences: Vec<String> = Vec::new();
         for sentence in errors.iter().map(ToString::to_string) {
@@ -220,7 +220,7 @@ impl Status {
 
     /// 429: more requests at a time than we take.
     #[must_use]
-    pub fn too_many_requests() -> Self {
+    pub(crate) fn too_many_requests() -> Self {
         let mut status = Self::new(429, "TooManyRequests", "Too many requests, please try again later.");
         status.details = Some(Box::new(Details { retry_after_seconds: 1, ..Details::default() }));
         status
@@ -228,20 +228,20 @@ impl Status {
 
     /// 504: it took too long. What was asked for may have been done.
     #[must_use]
-    pub fn timeout() -> Self {
+    pub(crate) fn timeout() -> Self {
         let message = "Timeout: request did not complete within the allotted timeout";
         Self::new(504, "Timeout", message).with_empty_details()
     }
 
     /// 504: others that had to be asked took too long.
     #[must_use]
-    pub fn timed_out() -> Self {
+    pub(crate) fn timed_out() -> Self {
         Self::new(504, "Timeout", "Timeout: request did not complete within requested timeout").with_empty_details()
     }
 
     /// 500: our fault.
     #[must_use]
-    pub fn internal(message: impl std::fmt::Display) -> Self {
+    pub(crate) fn internal(message: impl std::fmt::Display) -> Self {
         let mut status = Self::new(500, "InternalError", format!("Internal error occurred: {message}"));
         let cause = Cause { reason: "", message: message.to_string(), field: String::new() };
         status.details = Some(Box::new(Details { causes: vec![cause], ..Details::default() }));
@@ -250,13 +250,13 @@ impl Status {
 
     /// 500 without a reason, as upstream answers plain Go errors.
     #[must_use]
-    pub fn plain(message: impl Into<String>) -> Self {
+    pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 
     /// 504: the client knows a future we have not reached.
     #[must_use]
-    pub fn future_version(asked: u64, current: u64) -> Self {
+    pub(crate) fn future_version(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
         let mut status = Self::new(504, "Timeout", message);
         let cause = Cause {
@@ -270,7 +270,7 @@ impl Status {
 
     /// The answer as JSON.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         if let Some(answered) = self.details.as_ref().and_then(|details| details.answered.as_ref()) {
             return answered.clone();
         }
@@ -298,9 +298,9 @@ impl Status {
     }
 }
 
-/// What a DELETE answers when the object is not shown: success, and which object it was.
+/// Returns the answer to a DELETE that does not show the object: success, and the object's name and uid.
 #[must_use]
-pub fn deleted(target: GroupResource<'_>, name: &str, uid: &str) -> Status {
+pub(crate) fn deleted(target: GroupResource<'_>, name: &str, uid: &str) -> Status {
     let mut status = Status::new(200, "", "").about(target, name);
     if let Some(details) = &mut status.details {
         uid.clone_into(&mut details.uid);

@@ -22,16 +22,17 @@ use std::sync::Arc;
 use steersman_base::watch;
 use steersman_base::{Istr, ObjectKey, StringMap};
 
-pub use object::{Draft, EventKind, Object, is_too_deep};
+pub(crate) use object::is_too_deep;
+pub use object::{Draft, EventKind, Object};
 
 /// The number of events of one resource that are kept.
-pub const HISTORY_EVENTS_MAX: usize = 8192;
+pub(crate) const HISTORY_EVENTS_MAX: usize = 8192;
 /// The number of events that are kept of resources that change all the time and are not replayed.
-pub const HISTORY_EVENTS_SHORT: usize = 512;
+pub(crate) const HISTORY_EVENTS_SHORT: usize = 512;
 /// The bytes that the kept events of one resource may hold, besides the present objects.
-pub const HISTORY_BYTES_MAX: usize = 32 << 20;
+pub(crate) const HISTORY_BYTES_MAX: usize = 32 << 20;
 /// The bytes that the kept events of all resources may hold; every definition adds a resource.
-pub const HISTORY_BYTES_TOTAL_MAX: usize = 128 << 20;
+pub(crate) const HISTORY_BYTES_TOTAL_MAX: usize = 128 << 20;
 /// The deepest nesting of an object. Parsers that recurse, ours among them, stop at 127; lists, tables and watches put an
 /// object into others.
 pub const DEPTH_MAX: usize = 120;

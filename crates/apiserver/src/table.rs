@@ -31,7 +31,7 @@ pub(crate) enum IncludeObject {
     Object,
 }
 
-/// How objects of a kind are shown in tables.
+/// The columns and cells of a kind in tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printer {
     /// The cells of a row, one for each column.

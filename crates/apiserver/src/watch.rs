@@ -54,7 +54,7 @@ pub(crate) struct Watch {
     initial: std::vec::IntoIter<Arc<Object>>,
     /// Events that have been read and not been sent.
     pending: VecDeque<Pending>,
-    /// When the resource is no longer served so; never for built-in ones.
+    /// Cancelled when the resource is no longer served this way; never for built-in ones.
     withdrawn: CancellationToken,
     bookmarks: bool,
     next_bookmark: Instant,
@@ -127,7 +127,7 @@ impl Watch {
             None => version == 0,
         };
         if wants_state {
-            self.tell_state();
+            self.queue_state();
             if options.send_initial_events == Some(true) && self.bookmarks {
                 let line = self.bookmark(true);
                 self.pending.push_back(Pending::Line(line));
@@ -140,7 +140,7 @@ impl Watch {
         Ok(())
     }
 
-    fn tell_state(&mut self) {
+    fn queue_state(&mut self) {
         let matches = |object: &Object| self.filter.matches(object);
         let wanted: Option<&Wanted<'_>> = if self.filter.is_everything() { None } else { Some(&matches) };
         let range = Range { namespace: self.filter.namespace(), ..Range::default() };
@@ -160,7 +160,7 @@ impl Watch {
 
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            // The time counts whether or not there is always something to tell.
+            // The time counts whether or not there are always events to send.
             let now = Instant::now();
             if now >= self.ends {
                 return None;
@@ -217,7 +217,7 @@ impl Watch {
         match self.store.events(&self.row.collection, self.reached, BATCH_EVENTS) {
             Ok(events) => {
                 for event in &events.events {
-                    self.tell(event);
+                    self.queue(event);
                 }
                 self.reached = events.reached;
                 !events.events.is_empty()
@@ -229,7 +229,7 @@ impl Watch {
         }
     }
 
-    fn tell(&mut self, event: &Event) {
+    fn queue(&mut self, event: &Event) {
         let is_wanted = event.kind != EventKind::Deleted && self.filter.matches(&event.object);
         let was_wanted = event.before.as_ref().is_some_and(|before| self.filter.matches(before));
         let state = |kind| Pending::State(kind, Arc::clone(&event.object));

@@ -29,18 +29,19 @@ use crate::decode::{self, ContentType};
 
 pub(crate) use endpoint::{ClientConfig, Endpoint};
 
-/// How many requests may wait for webhooks at a time, each on a thread; more wait for a place. It is well below the number
-/// of blocking threads that a runtime has by default, and above the number of writes that clients usually have in flight.
+/// The maximum number of requests that wait for webhooks at a time, each on a thread; more wait for a place. It is well
+/// below the number of blocking threads that a runtime has by default, and above the number of writes that clients
+/// usually have in flight.
 pub(crate) const CALLERS_MAX: usize = 128;
-/// How long all calls of one request may take: upstream's `requestTimeoutUpperBound`.
+/// The time limit of all calls of one request together: upstream's `requestTimeoutUpperBound`.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(34);
 /// The largest answer to a small question: a patch that replaces the largest object, as base64, and room beside it.
 const ANSWER_BYTES_MIN: usize = 8 << 20;
 
-/// How many conversions a request remembers: of the old object and of the new one, to and fro.
+/// The maximum number of conversions that a request remembers: of the old object and of the new one, to and fro.
 const CONVERTED_MAX: usize = 4;
 
-/// What a request needs to call webhooks: the runtime that does the I/O, and until when.
+/// The means of a request to call webhooks: the runtime that does the I/O, and the deadline.
 #[derive(Debug)]
 pub(crate) struct Line {
     runtime: Handle,
@@ -51,7 +52,7 @@ pub(crate) struct Line {
 }
 
 thread_local! {
-    /// What the request needs that this thread works on, if it may block.
+    /// The means of the request that this thread works on, if it may block.
     static LINE: RefCell<Option<Arc<Line>>> = const { RefCell::new(None) };
 }
 

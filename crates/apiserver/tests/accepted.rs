@@ -390,7 +390,7 @@ impl World {
 
 async fn world() -> World {
     let clock = Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
-    let world = World { server: ApiServer::new(Options { clock, ..Options::default() }) };
+    let world = World { server: ApiServer::new(Options::default().clock(clock)) };
     let definition = json!({
         "metadata": {"name": "things.example.com"},
         "spec": {

@@ -46,7 +46,7 @@ enum Owners {
 
 async fn compare(recorded: &str, owners: Owners) {
     let clock = Clock::starting_at("2026-11-15T20:06:43Z".parse().unwrap());
-    let server = ApiServer::new(Options { clock, authorization: Authorization::Rbac, ..Options::default() });
+    let server = ApiServer::new(Options::default().clock(clock).authorization(Authorization::Rbac));
     let later: Vec<&str> = LATER.lines().collect();
     let pending: Vec<&str> = PENDING.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
     let mut equal = 0;

@@ -15,7 +15,7 @@ use x509_cert::der::Decode;
 
 async fn listening() -> (ApiServer, Listening) {
     let server = ApiServer::new(Options::default());
-    let options = ListenOptions { patience: Duration::from_millis(300), ..ListenOptions::default() };
+    let options = ListenOptions::default().patience(Duration::from_millis(300));
     let listening = Listening::start(&server, options).await.unwrap();
     (server, listening)
 }
@@ -152,7 +152,7 @@ async fn an_idle_connection_is_kept_and_slow_headers_are_not() {
 #[tokio::test]
 async fn a_connection_that_stays_nobodys_is_closed() {
     let server = ApiServer::new(Options::default());
-    let options = ListenOptions { strangers: Duration::from_millis(500), ..ListenOptions::default() };
+    let options = ListenOptions::default().strangers(Duration::from_millis(500));
     let listening = Listening::start(&server, options).await.unwrap();
     let token = server.admin_token().unwrap();
     let mut known = by_hand(&listening).await;

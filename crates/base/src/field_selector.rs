@@ -46,6 +46,7 @@ pub enum Relation {
 
 /// A text that is not a field selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ParseFieldSelectorError {
     /// A term without `=`, `==` or `!=`.
     #[error("invalid selector: '{selector}'; can't understand '{term}'")]

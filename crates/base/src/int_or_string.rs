@@ -36,6 +36,7 @@ pub enum Rounding {
 
 /// Why a text is not a percentage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScaleError {
     /// Text without `%`, even if it is a number: `"5"` is neither five nor five percent.
     #[error("invalid value for IntOrString: invalid type: string is not a percentage: {0:?}")]

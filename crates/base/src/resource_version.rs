@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Two versions are comparable only if they belong to one resource and both are plain digits without leading zeros, which
 /// every Kubernetes API server since 1.35 promises; they are compared by length and then by text, so that no number
-/// type bounds them. Anything else is "cannot tell", and who cannot tell does not wait.
+/// type bounds them. All other versions are not comparable, and nothing waits for them.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ResourceVersion(EcoString);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_tell_does_not_wait() {
+    fn versions_that_cannot_be_compared_are_not_waited_for() {
         assert!(ResourceVersion::new("abc").has_reached(&"12".into()));
         assert!(!ResourceVersion::new("11").has_reached(&"12".into()));
         assert!(ResourceVersion::new("12").has_reached(&"12".into()));

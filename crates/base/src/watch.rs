@@ -69,21 +69,21 @@ impl<T> Sender<T> {
     /// Sets the value, with or without receivers, and returns the previous one.
     pub fn send_replace(&self, value: T) -> T {
         let before = std::mem::replace(&mut *self.0.value.write(), value);
-        self.0.tell();
+        self.0.notify();
         before
     }
 
     /// Changes the value.
     pub fn send_modify(&self, modify: impl FnOnce(&mut T)) {
         modify(&mut self.0.value.write());
-        self.0.tell();
+        self.0.notify();
     }
 
     /// Changes the value; receivers are notified only if `modify` returns true. Returns that result.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         let is_modified = modify(&mut self.0.value.write());
         if is_modified {
-            self.0.tell();
+            self.0.notify();
         }
         is_modified
     }
@@ -217,7 +217,7 @@ impl<T: fmt::Debug> fmt::Debug for Receiver<T> {
 // === impl Shared ===
 
 impl<T> Shared<T> {
-    fn tell(&self) {
+    fn notify(&self) {
         self.changes.fetch_add(1, Ordering::Release);
         self.changed.notify_waiters();
     }

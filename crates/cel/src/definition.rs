@@ -66,7 +66,7 @@ struct Place {
     in_scope: bool,
     /// The maximum number of values here for one object, if it is bounded.
     cardinality: Option<u64>,
-    /// The list above whose items cannot be told from each other in an update.
+    /// The list above whose items cannot be distinguished in an update.
     uncorrelatable: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Builds trees from tokens, and expands macros while doing so.
 //!
 //! Follows the grammar of cel-go 0.29 (`parser/gen/CEL.g4`) with its limits: 100,000 code points, 250 levels. On a
-//! syntax error it stops where ANTLR would go on, so of several errors in one expression it tells the first.
+//! syntax error it stops where ANTLR would go on, so of several errors in one expression it reports the first.
 
 mod aggregates;
 mod macros;

@@ -351,7 +351,7 @@ impl Node {
         if outcome.exhausted { Err(Stop) } else { Ok(()) }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a violation is told of, once")]
+    #[expect(clippy::too_many_arguments, reason = "the facts about a violation, once")]
     fn violated<'j>(
         &'j self,
         run: &mut Run,

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shell_is_told_commands_and_flags() {
+    fn every_shell_completes_commands_and_flags() {
         let flags = vec![("kubeconfig".to_owned(), "the cluster's [file]".to_owned())];
         let commands = vec![("controller-manager".to_owned(), flags), ("up".to_owned(), Vec::new())];
         for shell in SHELLS {

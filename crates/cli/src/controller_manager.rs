@@ -132,13 +132,13 @@ impl Plan {
         })
     }
 
-    /// How long the API server is waited for. A candidate that gave up would be restarted ever more slowly, and nobody
-    /// would lead for minutes after the server is back.
+    /// Returns the time for which the program waits for the API server. A candidate that gave up would be restarted
+    /// ever more slowly, and nobody would lead for minutes after the server is back.
     fn patience(&self) -> Duration {
         if self.flags.is_on("leader-elect") { FOR_EVER } else { server::PATIENCE }
     }
 
-    /// How long running reconciles may take at the end; upstream's 0 is no limit.
+    /// Returns the time that running reconciles have at the end; upstream's 0 is no limit.
     fn shutdown_within(&self) -> Duration {
         let within = self.flags.duration("controller-shutdown-timeout");
         if within.is_zero() { FOR_EVER } else { within }

@@ -6,7 +6,7 @@
 //! 2. `AllAlpha` and `AllBeta` are for gates that are not named themselves, in whichever order.
 //! 3. A locked gate can be set to what it is and to nothing else; a gate that is on needs those it builds on.
 //! 4. A gate that upstream's controllers read changes ours too: it reaches them as an option ([`options`](super::options)),
-//!    read once. What a gate is for is told by [`OBEYED`], by controllers and by their table; any other that is given has no
+//!    read once. The use of a gate is known from [`OBEYED`], by controllers and by their table; any other that is given has no
 //!    effect here, and one line at the start says so.
 
 use std::collections::BTreeMap;
@@ -258,20 +258,20 @@ mod tests {
     }
 
     #[test]
-    fn gates_without_effect_are_told() {
+    fn gates_without_effect_are_reported() {
         for name in OBEYED {
             assert!(table().iter().any(|gate| gate.name == name), "{name}");
         }
         let concerns_a_controller = |name: &str| matches!(name, "APIServerIdentity" | "PodDeletionCost");
-        let told = |text: &str| parse(text).unwrap().ignored(concerns_a_controller).collect::<Vec<_>>();
-        assert!(told("").is_empty() && told("AllAlpha=false,AllBeta=false").is_empty());
-        assert!(told("PodDeletionCost=false,APIServerIdentity=true").is_empty());
+        let reported = |text: &str| parse(text).unwrap().ignored(concerns_a_controller).collect::<Vec<_>>();
+        assert!(reported("").is_empty() && reported("AllAlpha=false,AllBeta=false").is_empty());
+        assert!(reported("PodDeletionCost=false,APIServerIdentity=true").is_empty());
         let stale = "StaleControllerConsistencyReplicaSet";
-        assert_eq!(told(&format!("{stale}=false,PodDeletionCost=true")), [stale]);
+        assert_eq!(reported(&format!("{stale}=false,PodDeletionCost=true")), [stale]);
     }
 
     #[test]
-    fn gates_whose_time_is_over_can_be_named_and_are_told() {
+    fn gates_whose_time_is_over_can_be_named_and_are_reported() {
         let gates = parse("JobManagedBy=true,WatchListClient=true").unwrap();
         assert_eq!(gates.leaving().map(|gate| gate.name).collect::<Vec<_>>(), ["JobManagedBy"]);
     }

@@ -41,10 +41,10 @@ struct Lines {
 #[derive(Default)]
 struct Said {
     message: String,
-    fields: Vec<(&'static str, Told)>,
+    fields: Vec<(&'static str, FieldValue)>,
 }
 
-enum Told {
+enum FieldValue {
     Text(String),
     /// A number or a switch, which stands without quotation marks.
     Plain(String),
@@ -133,8 +133,8 @@ fn text_line(level: Level, now: MicroTime, pid: u32, place: &str, said: &Said, s
     for (name, value) in &said.fields {
         // Writing to a string does not fail.
         let _ = match value {
-            Told::Text(text) => write!(line, " {name}={text:?}"),
-            Told::Plain(text) => write!(line, " {name}={text}"),
+            FieldValue::Text(text) => write!(line, " {name}={text:?}"),
+            FieldValue::Plain(text) => write!(line, " {name}={text}"),
         };
     }
     line.push_str(spans);
@@ -157,8 +157,8 @@ fn json_line(level: Level, now: MicroTime, place: &str, said: &Said, spans: &str
     let _ = write!(line, ",\"msg\":{}{level}", text(&said.message));
     for (name, value) in &said.fields {
         let value = match value {
-            Told::Text(value) => text(value),
-            Told::Plain(value) => value.clone(),
+            FieldValue::Text(value) => text(value),
+            FieldValue::Plain(value) => value.clone(),
         };
         let _ = write!(line, ",{}:{value}", text(name));
     }
@@ -172,9 +172,9 @@ fn json_line(level: Level, now: MicroTime, place: &str, said: &Said, spans: &str
 // === impl Said ===
 
 impl Said {
-    fn tell(&mut self, field: &Field, value: Told) {
+    fn record(&mut self, field: &Field, value: FieldValue) {
         match (field.name(), value) {
-            ("message", Told::Text(text) | Told::Plain(text)) => self.message = text,
+            ("message", FieldValue::Text(text) | FieldValue::Plain(text)) => self.message = text,
             // As upstream's structured logs call it.
             ("error", value) => self.fields.push(("err", value)),
             (name, value) => self.fields.push((name, value)),
@@ -184,27 +184,27 @@ impl Said {
 
 impl Visit for Said {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.tell(field, Told::Text(format!("{value:?}")));
+        self.record(field, FieldValue::Text(format!("{value:?}")));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.tell(field, Told::Text(value.to_owned()));
+        self.record(field, FieldValue::Text(value.to_owned()));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.tell(field, Told::Plain(value.to_string()));
+        self.record(field, FieldValue::Plain(value.to_string()));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.tell(field, Told::Plain(value.to_string()));
+        self.record(field, FieldValue::Plain(value.to_string()));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.tell(field, Told::Plain(value.to_string()));
+        self.record(field, FieldValue::Plain(value.to_string()));
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        self.tell(field, Told::Text(value.to_string()));
+        self.record(field, FieldValue::Text(value.to_string()));
     }
 }
 
@@ -213,7 +213,8 @@ mod tests {
     use super::*;
 
     fn said() -> Said {
-        let fields = vec![("key", Told::Text("default/web \"x\"".into())), ("count", Told::Plain("3".into()))];
+        let fields =
+            vec![("key", FieldValue::Text("default/web \"x\"".into())), ("count", FieldValue::Plain("3".into()))];
         Said { message: "a message".into(), fields }
     }
 

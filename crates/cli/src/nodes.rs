@@ -52,14 +52,11 @@ pub(super) fn stages(matches: &ArgMatches) -> Result<Stages, CommandError> {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
-    let options = NodesOptions {
-        count: matches.get_one::<u16>("count").copied().map_or(1, usize::from),
-        prefix: matches.get_one::<String>("prefix").cloned().unwrap_or_default(),
-        zones: matches.get_many::<String>("zones").unwrap_or_default().cloned().collect(),
-        stages: stages(matches)?,
-        scheduler: !matches.get_flag("no-scheduler"),
-        ..NodesOptions::default()
-    };
+    let options = NodesOptions::count(matches.get_one::<u16>("count").copied().map_or(1, usize::from))
+        .prefix(matches.get_one::<String>("prefix").cloned().unwrap_or_default())
+        .zones(matches.get_many::<String>("zones").unwrap_or_default().cloned())
+        .stages(stages(matches)?)
+        .scheduler(!matches.get_flag("no-scheduler"));
     let mut connect = connection::Options::default();
     connect.kubeconfig = matches.get_one::<PathBuf>("kubeconfig").cloned();
     connect.context = matches.get_one::<String>("context").cloned();

@@ -76,10 +76,7 @@ impl FlagSource for Given {
 
     fn file(&self, name: &str) -> Result<Option<FlagFile>, String> {
         match self.flags.get(name) {
-            Some(FlagValue::Text(path)) if !path.is_empty() => {
-                let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
-                Ok(Some(FlagFile { path: path.clone(), text }))
-            }
+            Some(FlagValue::Text(path)) if !path.is_empty() => FlagFile::read(path).map(Some),
             Some(FlagValue::Text(_)) => Ok(self.cluster.files.get(name).cloned()),
             _ => Err("there is no such flag, or it names no file".to_owned()),
         }
@@ -254,12 +251,12 @@ mod tests {
                 }
             }
         }
-        let is_told = |gate: &str, name: &str| {
-            effects.iter().any(|(told, of, effect)| *told == gate && of.contains(&name) && *effect != "none")
+        let is_listed = |gate: &str, name: &str| {
+            effects.iter().any(|(listed, of, effect)| *listed == gate && of.contains(&name) && *effect != "none")
         };
         for row in rows::table() {
             for gate in &row.gates {
-                assert!(is_told(gate, row.name), "{gate} of {} is not in data/gate-effects.tsv", row.name);
+                assert!(is_listed(gate, row.name), "{gate} of {} is not in data/gate-effects.tsv", row.name);
             }
         }
         // It has the options of ReplicaSets, and no such status.
@@ -270,7 +267,7 @@ mod tests {
             let name = descriptor.name;
             let gates = flags.asked().into_iter().filter(|asked| matches!(asked.what, AskedFor::Gate(_)));
             for asked in gates.filter(|asked| (name, asked.name) != beside) {
-                assert!(is_told(asked.name, name), "{} of {name} is not in data/gate-effects.tsv", asked.name);
+                assert!(is_listed(asked.name, name), "{} of {name} is not in data/gate-effects.tsv", asked.name);
             }
         }
     }
@@ -280,9 +277,9 @@ mod tests {
         let check = |gates: &str, cost: bool, terminating: bool| {
             let given = given(&[&format!("--feature-gates={gates}")], silent());
             let flags = Flags::of(&given);
-            let want = replicaset::Options { pod_deletion_cost: cost, terminating_replicas: terminating };
+            let want = replicaset::Options::default().pod_deletion_cost(cost).terminating_replicas(terminating);
             assert_eq!(replicaset::Options::from_flags(&flags), want, "{gates}");
-            let want = deployment::Options { terminating_replicas: terminating };
+            let want = deployment::Options::default().terminating_replicas(terminating);
             assert_eq!(deployment::Options::from_flags(&flags), want, "{gates}");
         };
         check("PodDeletionCost=true", true, true);
@@ -353,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_use_is_told_once_whoever_asks_for_it() {
+    fn a_file_that_is_no_use_is_reported_once_whoever_asks_for_it() {
         let check = |word: &str, want: &str| {
             let error = given(&[word], silent()).check().unwrap_err().to_string();
             assert!(error.starts_with(want) && !error.contains("; "), "{error}");

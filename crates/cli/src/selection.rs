@@ -133,11 +133,11 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_a_controller_from_running_is_told() {
+    fn what_keeps_a_controller_from_running_is_reported() {
         let table = table();
         let got = select(&table, &["*".into()], &world()).unwrap();
-        let told: Vec<_> = got.held.iter().map(|held| held.1.as_str()).collect();
-        assert_eq!(told, ["the feature gate Off is off", "--not-given is not given or off"]);
+        let reported: Vec<_> = got.held.iter().map(|held| held.1.as_str()).collect();
+        assert_eq!(reported, ["the feature gate Off is off", "--not-given is not given or off"]);
     }
 
     #[test]

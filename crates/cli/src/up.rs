@@ -159,15 +159,15 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
 async fn up(options: UpOptions) -> Result<(), CommandError> {
     let logs = NodeLogs::default();
     let metrics = Metrics::default();
-    let server = ApiServer::new(Options {
-        logs: Some(Arc::new(logs.clone())),
-        aggregated: (options.nodes > 0).then(|| Arc::new(metrics.clone()) as Arc<dyn Aggregated>),
-        authorization: options.authorization,
-        unprotected_storage: !PROTECTORS.iter().all(|name| options.runs(name)),
-        // The controllers share these threads, and a lease does not wait.
-        heavy_work: HeavyWork::BlockingPool,
-        ..Options::default()
-    });
+    let server = ApiServer::new(
+        Options::default()
+            .logs(Arc::new(logs.clone()))
+            .aggregated((options.nodes > 0).then(|| Arc::new(metrics.clone()) as Arc<dyn Aggregated>))
+            .authorization(options.authorization)
+            .unprotected_storage(!PROTECTORS.iter().all(|name| options.runs(name)))
+            // The controllers share these threads, and a lease does not wait.
+            .heavy_work(HeavyWork::BlockingPool),
+    );
     let listening = listen(&server, options.port).await?;
     let path = options.kubeconfig.clone().unwrap_or_else(|| kubeconfig::default_path(listening.address().port()));
     let kubeconfig = Kubeconfig::write(&listening, path)?;
@@ -185,16 +185,15 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
         }
     }
     if options.nodes > 0 {
-        let wanted = NodesOptions {
-            stages: options.stages.clone(),
-            metrics: Some(metrics),
-            provisioner: Some(ProvisionerOptions::default()),
+        let wanted = options
+            .node_options()
+            .stages(options.stages.clone())
+            .metrics(metrics)
+            .provisioner(ProvisionerOptions::default())
             // Without the controller, nobody asks for attachments, and pods would wait for them.
-            attacher: options.runs(ATTACHES).then(AttacherOptions::default),
+            .attacher(options.runs(ATTACHES).then(AttacherOptions::default))
             // Without the controller, no pod gets a claim, and no device is freed.
-            devices: options.runs(RESERVES).then(DevicesOptions::default),
-            ..options.node_options()
-        };
+            .devices(options.runs(RESERVES).then(DevicesOptions::default));
         logs.come_from(Nodes::build(&manager.context(), wanted).map_err(said)?);
     }
     // Installed before the message that says how to stop, so that no signal is missed.
@@ -237,7 +236,7 @@ impl UpOptions {
         if !self.demo {
             return nodes;
         }
-        NodesOptions { zones: demo::ZONES.map(str::to_owned).to_vec(), lease_duration: demo::LEASES, ..nodes }
+        nodes.zones(demo::ZONES).lease_duration(demo::LEASES)
     }
 
     /// A demo without its controllers would only wait.
@@ -258,7 +257,7 @@ impl UpOptions {
 
 async fn listen(server: &ApiServer, port: u16) -> Result<Listening, CommandError> {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
-    let listening = Listening::start(server, ListenOptions { address, ..ListenOptions::default() }).await;
+    let listening = Listening::start(server, ListenOptions::default().address(address)).await;
     let hint = if port == 0 { "" } else { "; --port 0 takes a port that is free" };
     listening.map_err(|error| CommandError(format!("{error}{hint}")))
 }

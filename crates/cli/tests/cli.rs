@@ -63,7 +63,7 @@ fn a_cluster_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_flag_without_effect_is_told_once_and_others_are_not() {
+fn a_flag_without_effect_is_reported_once_and_others_are_not() {
     let output = run(Command::new(PROGRAM).args([
         "controller-manager",
         "--controllers=replicaset",
@@ -75,9 +75,9 @@ fn a_flag_without_effect_is_told_once_and_others_are_not() {
         "--kubeconfig=does/not/exist",
     ]));
     let said = String::from_utf8_lossy(&output.stderr);
-    let told: Vec<&str> = said.lines().filter(|line| line.contains("has no effect here")).collect();
-    assert_eq!(told.len(), 1, "{said}");
-    assert!(told[0].starts_with('W') && told[0].contains("--cloud-config"), "{said}");
+    let reported: Vec<&str> = said.lines().filter(|line| line.contains("has no effect here")).collect();
+    assert_eq!(reported.len(), 1, "{said}");
+    assert!(reported[0].starts_with('W') && reported[0].contains("--cloud-config"), "{said}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_pod_without_an_account_serves_its_open_pages() {
 }
 
 #[test]
-fn a_candidate_that_waits_for_its_server_ends_in_order_when_it_is_told_to() {
+fn a_candidate_that_waits_for_its_server_ends_in_order_when_it_is_stopped() {
     // Nobody listens there.
     let config = kubeconfig("cli-away.kubeconfig", "https://127.0.0.1:1");
     let mut command = Command::new(PROGRAM);

@@ -7,6 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
+use steersman_runtime::signals;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_steersman");
 /// What a terminal of today shows without breaking lines.
 const WIDTH: usize = 110;
@@ -113,19 +115,13 @@ fn the_greeting_says_where_everything_is_and_no_line_is_too_long() {
     assert!(up.end_by("TERM"));
 }
 
-/// Whether this process, and so what it starts, ignores SIGHUP: under nohup, `up` outlives its terminal.
-fn ignores_hangup() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
-    u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 == 1)
-}
-
 #[test]
 fn the_kubeconfig_is_its_owners_alone_and_goes_with_the_cluster() {
     let directory = scratch("kubeconfig");
     let file = directory.join("its kubeconfig");
     for signal in ["INT", "TERM", "HUP"] {
-        if signal == "HUP" && ignores_hangup() {
+        // Under nohup, what this process starts ignores the signal, too.
+        if signal == "HUP" && signals::ignores_hangup() {
             println!("skipped: the tests were started with SIGHUP ignored (nohup), and so is the cluster");
             continue;
         }
@@ -280,33 +276,37 @@ fn the_demo_runs_through_and_reads_well() {
     for line in whole.lines() {
         assert!(line.chars().count() <= WIDTH, "{line}");
     }
-    let (told, third) = whole.split_once("\n10. ").expect("a third act");
-    let count = |what: &str| told.matches(what).count();
-    assert_eq!(count("garbage-collector  deleted replicaset/web-"), 2, "{told}");
-    assert_eq!(count("garbage-collector  deleted pod/web-"), 3, "{told}");
-    assert_eq!(count("replicaset         created pod/web-"), 7, "three, one in place of another, three new: {told}");
-    assert_eq!(count("replicaset         deleted pod/web-"), 3, "{told}");
+    let (reported, third) = whole.split_once("\n10. ").expect("a third act");
+    let count = |what: &str| reported.matches(what).count();
+    assert_eq!(count("garbage-collector  deleted replicaset/web-"), 2, "{reported}");
+    assert_eq!(count("garbage-collector  deleted pod/web-"), 3, "{reported}");
+    assert_eq!(
+        count("replicaset         created pod/web-"),
+        7,
+        "three, one in place of another, three new: {reported}"
+    );
+    assert_eq!(count("replicaset         deleted pod/web-"), 3, "{reported}");
     for node in ["node-0", "node-1", "node-2"] {
-        assert!(told.contains(&format!("{node}             runs pod/web-")), "pods are spread: {told}");
+        assert!(reported.contains(&format!("{node}             runs pod/web-")), "pods are spread: {reported}");
     }
     // The second act: a StatefulSet, a Job, an autoscaler, a budget.
     for pod in ["db-0", "db-1", "db-2"] {
         assert_eq!(
             count(&format!("statefulset        created pod/{pod}\n")),
             2,
-            "once more with the new image: {told}"
+            "once more with the new image: {reported}"
         );
-        assert_eq!(count(&format!("statefulset        deleted pod/{pod}\n")), 1, "{told}");
-        assert_eq!(count(&format!("bound pvc/data-{pod} to a new volume of 1Gi")), 1, "{told}");
+        assert_eq!(count(&format!("statefulset        deleted pod/{pod}\n")), 1, "{reported}");
+        assert_eq!(count(&format!("bound pvc/data-{pod} to a new volume of 1Gi")), 1, "{reported}");
     }
-    let order = ["db-2", "db-1", "db-0"].map(|pod| told.find(&format!("deleted pod/{pod}\n")));
-    assert!(order.is_sorted(), "from the last to the first: {told}");
-    assert_eq!(count(" for index 1\n"), 2, "it is tried again: {told}");
-    assert_eq!((count(" for index 0\n"), count(" for index 2\n")), (1, 1), "{told}");
-    assert_eq!(count("job/batch is complete: indexes 0-2, failed pods: 1"), 1, "{told}");
-    assert_eq!(count("autoscaler         scaled deployment/shop from 1 to 4"), 1, "{told}");
-    assert_eq!(count("refuses: Cannot evict pod as it would violate the pod's disruption budget."), 1, "{told}");
-    assert!(count("disruption         budget/shop allows one eviction") >= 1, "{told}");
+    let order = ["db-2", "db-1", "db-0"].map(|pod| reported.find(&format!("deleted pod/{pod}\n")));
+    assert!(order.is_sorted(), "from the last to the first: {reported}");
+    assert_eq!(count(" for index 1\n"), 2, "it is tried again: {reported}");
+    assert_eq!((count(" for index 0\n"), count(" for index 2\n")), (1, 1), "{reported}");
+    assert_eq!(count("job/batch is complete: indexes 0-2, failed pods: 1"), 1, "{reported}");
+    assert_eq!(count("autoscaler         scaled deployment/shop from 1 to 4"), 1, "{reported}");
+    assert_eq!(count("refuses: Cannot evict pod as it would violate the pod's disruption budget."), 1, "{reported}");
+    assert!(count("disruption         budget/shop allows one eviction") >= 1, "{reported}");
     // The third act: a node is drained, one is lost, a zone is lost, and then all of them.
     let count = |what: &str| third.matches(what).count();
     assert_eq!(count(": unschedulable:NoSchedule"), 2, "a node is cordoned, and uncordoned: {third}");

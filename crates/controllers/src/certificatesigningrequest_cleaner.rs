@@ -29,12 +29,13 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller; no flag sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The period of passes.
     pub every: Duration,
-    /// How long a request is kept that was issued, denied or refused.
+    /// The time for which a request is kept that was issued, denied or refused.
     pub ended_for: Duration,
-    /// How long a request is kept that waits for an approval or a certificate.
+    /// The time for which a request is kept that waits for an approval or a certificate.
     pub waiting_for: Duration,
 }
 
@@ -49,6 +50,27 @@ impl Options {
     #[must_use]
     pub fn from_flags(_: &Flags<'_>) -> Self {
         Self { every: HOUR, ended_for: HOUR, waiting_for: 24 * HOUR }
+    }
+
+    /// Sets the period of passes.
+    #[must_use]
+    pub fn every(mut self, every: Duration) -> Self {
+        self.every = every;
+        self
+    }
+
+    /// Sets how long a request is kept that was issued, denied or refused.
+    #[must_use]
+    pub fn ended_for(mut self, ended_for: Duration) -> Self {
+        self.ended_for = ended_for;
+        self
+    }
+
+    /// Sets how long a request is kept that waits for an approval or a certificate.
+    #[must_use]
+    pub fn waiting_for(mut self, waiting_for: Duration) -> Self {
+        self.waiting_for = waiting_for;
+        self
     }
 }
 

@@ -40,6 +40,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The certificate authority of each signer: `--cluster-signing-cert-file` and `--cluster-signing-key-file` for all
     /// of them, or a pair of flags for a single one. Without any, the controller does not run.

@@ -27,7 +27,7 @@ pub(crate) trait Selecting: Kind {
     fn selector(&self) -> Option<Selector>;
 }
 
-/// What to do with an object.
+/// The action on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// The object is ours and still matches.

@@ -43,6 +43,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether tolerations may compare numbers (the gate `TaintTolerationComparisonOperators`).
     pub compares_numbers: bool,
@@ -58,6 +59,13 @@ impl Options {
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { compares_numbers: flags.gate("TaintTolerationComparisonOperators", false) }
+    }
+
+    /// Sets whether tolerations may compare numbers.
+    #[must_use]
+    pub fn compares_numbers(mut self, compares_numbers: bool) -> Self {
+        self.compares_numbers = compares_numbers;
+        self
     }
 }
 

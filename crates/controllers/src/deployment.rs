@@ -41,6 +41,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether the status counts terminating pods: `DeploymentReplicaSetTerminatingReplicas`.
     pub terminating_replicas: bool,
@@ -56,6 +57,13 @@ impl Options {
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { terminating_replicas: flags.gate("DeploymentReplicaSetTerminatingReplicas", true) }
+    }
+
+    /// Sets whether the status counts terminating pods.
+    #[must_use]
+    pub fn terminating_replicas(mut self, terminating_replicas: bool) -> Self {
+        self.terminating_replicas = terminating_replicas;
+        self
     }
 }
 

@@ -39,6 +39,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether DeviceTaintRules add taints to devices (the gate `DRADeviceTaintRules`).
     pub rules: bool,
@@ -68,6 +69,13 @@ impl Options {
             rules: flags.gate("DRADeviceTaintRules", true),
             workload_claims: flags.gate("DRAWorkloadResourceClaims", false),
         }
+    }
+
+    /// Sets whether DeviceTaintRules add taints to devices.
+    #[must_use]
+    pub fn rules(mut self, rules: bool) -> Self {
+        self.rules = rules;
+        self
     }
 }
 

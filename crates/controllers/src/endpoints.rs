@@ -34,8 +34,9 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Options {
-    /// How long pod changes are batched before a service is reconciled: `--endpoint-updates-batch-period`.
+    /// The time for which pod changes are batched before a service is reconciled: `--endpoint-updates-batch-period`.
     pub updates_batch_period: Duration,
 }
 
@@ -49,6 +50,13 @@ impl Options {
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { updates_batch_period: flags.duration("endpoint-updates-batch-period", Duration::ZERO) }
+    }
+
+    /// Sets how long pod changes are batched before a service is reconciled.
+    #[must_use]
+    pub fn updates_batch_period(mut self, updates_batch_period: Duration) -> Self {
+        self.updates_batch_period = updates_batch_period;
+        self
     }
 }
 

@@ -44,10 +44,12 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The maximum number of endpoints of a slice: `--max-endpoints-per-slice`.
     pub endpoints_per_slice_max: usize,
-    /// How long pod changes are batched before a service is reconciled: `--endpointslice-updates-batch-period`.
+    /// The time for which pod changes are batched before a service is reconciled:
+    /// `--endpointslice-updates-batch-period`.
     pub updates_batch_period: Duration,
 }
 
@@ -67,6 +69,20 @@ impl Options {
             endpoints_per_slice_max: usize::try_from(flags.int("max-endpoints-per-slice", 100)).unwrap_or(1),
             updates_batch_period: flags.duration("endpointslice-updates-batch-period", Duration::ZERO),
         }
+    }
+
+    /// Sets the maximum number of endpoints of a slice.
+    #[must_use]
+    pub fn endpoints_per_slice_max(mut self, endpoints_per_slice_max: usize) -> Self {
+        self.endpoints_per_slice_max = endpoints_per_slice_max;
+        self
+    }
+
+    /// Sets how long pod changes are batched before a service is reconciled.
+    #[must_use]
+    pub fn updates_batch_period(mut self, updates_batch_period: Duration) -> Self {
+        self.updates_batch_period = updates_batch_period;
+        self
     }
 }
 

@@ -36,10 +36,11 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The maximum number of addresses of a subset that are mirrored: `--mirroring-max-endpoints-per-subset`.
     pub endpoints_per_subset_max: usize,
-    /// How long changes of slices are batched: `--mirroring-endpointslice-updates-batch-period`.
+    /// The time for which changes of slices are batched: `--mirroring-endpointslice-updates-batch-period`.
     pub updates_batch_period: Duration,
 }
 

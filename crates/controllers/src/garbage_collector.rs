@@ -47,6 +47,7 @@ pub const ORPHAN_CONTROLLER: &str = "garbage-collector-orphan-controller";
 
 /// Options of the garbage collector.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether it runs at all: `--enable-garbage-collector`.
     pub enabled: bool,

@@ -45,10 +45,11 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags and feature gates.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// The time between two passes over an autoscaler: `--horizontal-pod-autoscaler-sync-period`.
     pub sync_period: Duration,
-    /// How long a recommendation keeps the number of pods up, where an autoscaler has no window of its own:
+    /// The time for which a recommendation keeps the number of pods up, where an autoscaler has no window of its own:
     /// `--horizontal-pod-autoscaler-downscale-stabilization`.
     pub downscale_stabilization: Duration,
     /// The deviation from the target that is ignored, where an autoscaler has none of its own:
@@ -89,6 +90,42 @@ impl Options {
             generation: flags.gate("HPAGeneration", true),
             pod_level_resources: flags.gate("PodLevelResources", true),
         }
+    }
+
+    /// Sets the time between two passes over an autoscaler.
+    #[must_use]
+    pub fn sync_period(mut self, sync_period: Duration) -> Self {
+        self.sync_period = sync_period;
+        self
+    }
+
+    /// Sets how long a recommendation keeps the number of pods up, where an autoscaler has no window of its own.
+    #[must_use]
+    pub fn downscale_stabilization(mut self, downscale_stabilization: Duration) -> Self {
+        self.downscale_stabilization = downscale_stabilization;
+        self
+    }
+
+    /// Sets the time after the start of a pod in which its CPU usage counts only if it was measured after the pod
+    /// became ready.
+    #[must_use]
+    pub fn cpu_initialization_period(mut self, cpu_initialization_period: Duration) -> Self {
+        self.cpu_initialization_period = cpu_initialization_period;
+        self
+    }
+
+    /// Sets whether an autoscaler may scale to zero and back.
+    #[must_use]
+    pub fn scale_to_zero(mut self, scale_to_zero: bool) -> Self {
+        self.scale_to_zero = scale_to_zero;
+        self
+    }
+
+    /// Sets whether a change of the spec starts a pass at once, and the status has the observed generation.
+    #[must_use]
+    pub fn generation(mut self, generation: bool) -> Self {
+        self.generation = generation;
+        self
     }
 }
 

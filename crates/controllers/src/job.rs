@@ -51,6 +51,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether a suspended Job loses its start time, so that its template can be changed:
     /// `MutableSchedulingDirectivesForSuspendedJobs`.
@@ -63,7 +64,7 @@ pub struct Options {
 pub const BURST: usize = 500;
 /// The maximum number of pods that one pass counts: upstream's figure, so that a status stays below 20 KB.
 pub const UNCOUNTED_MAX: usize = 500;
-/// How long changes of pods and of a Job's status are batched: upstream's figure.
+/// The time for which changes of pods and of a Job's status are batched: upstream's figure.
 pub const BATCHED_FOR: Duration = Duration::from_secs(1);
 
 /// The queue of pods whose finalizer no Job will remove.
@@ -79,6 +80,20 @@ impl Options {
             mutable_scheduling_directives: flags.gate("MutableSchedulingDirectivesForSuspendedJobs", true),
             workloads: flags.gate("WorkloadWithJob", false),
         }
+    }
+
+    /// Sets whether a suspended Job loses its start time, so that its template can be changed.
+    #[must_use]
+    pub fn mutable_scheduling_directives(mut self, mutable_scheduling_directives: bool) -> Self {
+        self.mutable_scheduling_directives = mutable_scheduling_directives;
+        self
+    }
+
+    /// Sets whether Jobs have Workloads and PodGroups, so that their pods can be scheduled together.
+    #[must_use]
+    pub fn workloads(mut self, workloads: bool) -> Self {
+        self.workloads = workloads;
+        self
     }
 }
 

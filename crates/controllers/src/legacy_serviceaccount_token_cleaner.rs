@@ -29,8 +29,10 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
-    /// How long an unused token is kept, and how long an invalid one (`--legacy-service-account-token-clean-up-period`).
+    /// The time for which an unused token is kept, and an invalid one
+    /// (`--legacy-service-account-token-clean-up-period`).
     pub clean_up_period: Duration,
     /// The period of passes; no flag sets it.
     pub every: Duration,
@@ -48,6 +50,20 @@ impl Options {
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         let clean_up_period = flags.duration("legacy-service-account-token-clean-up-period", 365 * DAY);
         Self { clean_up_period, every: DAY }
+    }
+
+    /// Sets how long an unused token is kept, and how long an invalid one.
+    #[must_use]
+    pub fn clean_up_period(mut self, clean_up_period: Duration) -> Self {
+        self.clean_up_period = clean_up_period;
+        self
+    }
+
+    /// Sets the period of passes.
+    #[must_use]
+    pub fn every(mut self, every: Duration) -> Self {
+        self.every = every;
+        self
     }
 }
 

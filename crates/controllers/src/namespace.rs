@@ -40,11 +40,12 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The delay between the deletion of a namespace and the first pass. Upstream waits 5 s ([`FIRST_PASS_AFTER`]), so
     /// that all of several API servers know of the deletion and refuse creates; a single one knows at once.
     pub first_pass_after: Duration,
-    /// How often every terminating namespace is reconciled without an event (`--namespace-sync-period`).
+    /// The period in which every terminating namespace is reconciled without an event (`--namespace-sync-period`).
     pub sync_period: Duration,
 }
 
@@ -65,6 +66,13 @@ impl Options {
             },
             sync_period: flags.duration("namespace-sync-period", SYNC_PERIOD),
         }
+    }
+
+    /// Sets the delay between the deletion of a namespace and the first pass.
+    #[must_use]
+    pub fn first_pass_after(mut self, first_pass_after: Duration) -> Self {
+        self.first_pass_after = first_pass_after;
+        self
     }
 }
 

@@ -35,6 +35,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags. Sizes of zero are the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether nodes get ranges at all (`--allocate-node-cidrs`).
     pub allocate: bool,
@@ -70,6 +71,41 @@ impl Options {
             mask_ipv4: flags.int("node-cidr-mask-size-ipv4", 0),
             mask_ipv6: flags.int("node-cidr-mask-size-ipv6", 0),
         }
+    }
+
+    /// Sets whether nodes get ranges of pod addresses.
+    #[must_use]
+    pub fn allocate(mut self, allocate: bool) -> Self {
+        self.allocate = allocate;
+        self
+    }
+
+    /// Sets the pod addresses of the cluster.
+    #[must_use]
+    pub fn cluster(mut self, cluster: impl Into<String>) -> Self {
+        self.cluster = cluster.into();
+        self
+    }
+
+    /// Sets the addresses of services, which no node gets.
+    #[must_use]
+    pub fn services(mut self, services: impl Into<String>) -> Self {
+        self.services = services.into();
+        self
+    }
+
+    /// Sets the prefix length of the range of a node.
+    #[must_use]
+    pub fn mask(mut self, mask: i64) -> Self {
+        self.mask = mask;
+        self
+    }
+
+    /// Sets the prefix length of the IPv4 range of a node.
+    #[must_use]
+    pub fn mask_ipv4(mut self, mask_ipv4: i64) -> Self {
+        self.mask_ipv4 = mask_ipv4;
+        self
     }
 }
 

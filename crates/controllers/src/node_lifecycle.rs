@@ -43,12 +43,13 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// The period of health checks (`--node-monitor-period`).
     pub monitor_period: Duration,
-    /// How long a node may be silent (`--node-monitor-grace-period`).
+    /// The time for which a node may be silent (`--node-monitor-grace-period`).
     pub monitor_grace_period: Duration,
-    /// How long a node that never reported may be silent (`--node-startup-grace-period`).
+    /// The time for which a node that never reported may be silent (`--node-startup-grace-period`).
     pub startup_grace_period: Duration,
     /// Nodes per second that get a `NoExecute` taint in a healthy zone (`--node-eviction-rate`).
     pub eviction_rate: f64,
@@ -94,6 +95,34 @@ impl Options {
             unhealthy_zone_threshold: flags.float("unhealthy-zone-threshold", 0.55),
             checks_leases: flags.gate("NodeControllerLeaseCircuitBreaker", true),
         }
+    }
+
+    /// Sets the period of health checks.
+    #[must_use]
+    pub fn monitor_period(mut self, monitor_period: Duration) -> Self {
+        self.monitor_period = monitor_period;
+        self
+    }
+
+    /// Sets how long a node may be silent.
+    #[must_use]
+    pub fn monitor_grace_period(mut self, monitor_grace_period: Duration) -> Self {
+        self.monitor_grace_period = monitor_grace_period;
+        self
+    }
+
+    /// Sets the number of nodes per second that get a `NoExecute` taint in a healthy zone.
+    #[must_use]
+    pub fn eviction_rate(mut self, eviction_rate: f64) -> Self {
+        self.eviction_rate = eviction_rate;
+        self
+    }
+
+    /// Sets whether a lease is read from the server before its node is called unhealthy.
+    #[must_use]
+    pub fn checks_leases(mut self, checks_leases: bool) -> Self {
+        self.checks_leases = checks_leases;
+        self
     }
 
     fn rates(self) -> Rates {

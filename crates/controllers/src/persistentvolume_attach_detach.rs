@@ -51,6 +51,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The period in which all volumes are looked at (`--attach-detach-reconcile-sync-period`).
     pub sync_period: Duration,
@@ -233,7 +234,7 @@ fn volumes_of_nodes(
     }
 }
 
-/// Returns a source that enqueues all volumes at regular times: what no event has told is found then.
+/// Returns a source that enqueues all volumes at regular times: a change without an event is found then.
 fn all_volumes(cx: &ControllerContext, resolver: &Resolver, options: Options) -> source::Ticker {
     let attachments = cx.informer::<VolumeAttachmentView>();
     let by_node = attachments.shared_index(attached_to);

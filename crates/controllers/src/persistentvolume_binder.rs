@@ -59,6 +59,7 @@ const OF_VOLUMES: (&str, usize) = ("persistentvolume-binder-volumes", 1);
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// The interval at which claims without a volume and volumes that are reclaimed are looked at again
     /// (`--pvclaimbinder-sync-period`).

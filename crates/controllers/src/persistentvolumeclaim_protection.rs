@@ -27,6 +27,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether claims have a condition that says since when no pod uses them (`PersistentVolumeClaimUnusedSinceTime`).
     pub tracks_unused: bool,
@@ -39,6 +40,13 @@ impl Options {
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { tracks_unused: flags.gate("PersistentVolumeClaimUnusedSinceTime", true) }
+    }
+
+    /// Sets whether claims have a condition that says since when no pod uses them.
+    #[must_use]
+    pub fn tracks_unused(mut self, tracks_unused: bool) -> Self {
+        self.tracks_unused = tracks_unused;
+        self
     }
 }
 

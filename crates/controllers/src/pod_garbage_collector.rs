@@ -35,6 +35,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The number of terminated pods that are kept (`--terminated-pod-gc-threshold`); all, if it is zero or less.
     pub terminated_pod_threshold: i32,
@@ -54,6 +55,13 @@ impl Options {
         let threshold = flags.int("terminated-pod-gc-threshold", 12_500);
         // The command line parses it as an int32.
         Self { terminated_pod_threshold: i32::try_from(threshold).unwrap_or_default() }
+    }
+
+    /// Sets the number of terminated pods that are kept.
+    #[must_use]
+    pub fn terminated_pod_threshold(mut self, terminated_pod_threshold: i32) -> Self {
+        self.terminated_pod_threshold = terminated_pod_threshold;
+        self
     }
 
     fn threshold(self) -> Option<usize> {

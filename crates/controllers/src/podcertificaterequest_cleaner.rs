@@ -29,10 +29,11 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller; no flag sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The period of passes.
     pub every: Duration,
-    /// How long a request is kept.
+    /// The time for which a request is kept.
     pub kept_for: Duration,
 }
 

@@ -6,7 +6,7 @@ use steersman_base::{Meta, ObjectKey};
 use steersman_informer::Change;
 use steersman_model::View;
 
-/// What a protecting controller has to do with an object.
+/// The action of a protecting controller on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nothing.

@@ -40,6 +40,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether pods with a lower `pod-deletion-cost` are deleted first: `PodDeletionCost`.
     pub pod_deletion_cost: bool,
@@ -51,9 +52,9 @@ pub struct Options {
 /// from starving.
 pub const BURST: usize = 500;
 
-/// How long pod changes that concern only the status are batched. Short enough to go unnoticed, and long enough that
-/// forty pods that become ready one after the other cause a few status writes instead of forty. (Upstream's Job
-/// controller waits a second; its ReplicaSet controller does not wait.)
+/// The time for which pod changes that concern only the status are batched. Short enough to go unnoticed, and long
+/// enough that forty pods that become ready one after the other cause a few status writes instead of forty. (Upstream's
+/// Job controller waits a second; its ReplicaSet controller does not wait.)
 pub const GATHERED_FOR: Duration = Duration::from_millis(50);
 
 // === impl Options ===
@@ -66,6 +67,20 @@ impl Options {
             pod_deletion_cost: flags.gate("PodDeletionCost", true),
             terminating_replicas: flags.gate("DeploymentReplicaSetTerminatingReplicas", true),
         }
+    }
+
+    /// Sets whether pods with a lower `pod-deletion-cost` are deleted first.
+    #[must_use]
+    pub fn pod_deletion_cost(mut self, pod_deletion_cost: bool) -> Self {
+        self.pod_deletion_cost = pod_deletion_cost;
+        self
+    }
+
+    /// Sets whether the status of a ReplicaSet counts terminating pods.
+    #[must_use]
+    pub fn terminating_replicas(mut self, terminating_replicas: bool) -> Self {
+        self.terminating_replicas = terminating_replicas;
+        self
     }
 }
 

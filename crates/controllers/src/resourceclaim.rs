@@ -40,6 +40,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether pods may be members of pod groups (the gate `GenericWorkload`).
     pub generic_workload: bool,
@@ -71,6 +72,20 @@ impl Options {
             generic_workload: flags.gate("GenericWorkload", false),
             workload_claims: flags.gate("DRAWorkloadResourceClaims", false),
         }
+    }
+
+    /// Sets whether pods may be members of pod groups.
+    #[must_use]
+    pub fn generic_workload(mut self, generic_workload: bool) -> Self {
+        self.generic_workload = generic_workload;
+        self
+    }
+
+    /// Sets whether pod groups may have claims.
+    #[must_use]
+    pub fn workload_claims(mut self, workload_claims: bool) -> Self {
+        self.workload_claims = workload_claims;
+        self
     }
 
     fn group_claims(self) -> GroupClaims {

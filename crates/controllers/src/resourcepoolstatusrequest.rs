@@ -36,6 +36,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether DeviceTaintRules make devices unavailable (the gate `DRADeviceTaintRules`).
     pub rules: bool,

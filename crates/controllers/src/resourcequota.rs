@@ -44,6 +44,7 @@ const URGENT: (&str, usize) = ("resourcequota-priority", 1);
 
 /// Options of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The period at which all quotas are counted again; zero for never: `--resource-quota-sync-period`.
     pub resync: Duration,
@@ -61,6 +62,13 @@ impl Options {
             resync: flags.duration("resource-quota-sync-period", Duration::from_secs(300)),
             pod_level_resources: flags.gate("PodLevelResources", true),
         }
+    }
+
+    /// Sets whether pods are charged for resources at pod level.
+    #[must_use]
+    pub fn pod_level_resources(mut self, pod_level_resources: bool) -> Self {
+        self.pod_level_resources = pod_level_resources;
+        self
     }
 }
 

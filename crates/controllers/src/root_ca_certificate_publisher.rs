@@ -32,6 +32,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The published certificates, as PEM (`--root-ca-file`, else the certificate authority of the kubeconfig). Without
     /// any, the controller does not run.
@@ -48,6 +49,13 @@ impl Options {
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { root_ca: root_ca_of(flags) }
+    }
+
+    /// Sets the published certificates, as PEM. Without any, the controller does not run.
+    #[must_use]
+    pub fn root_ca(mut self, root_ca: impl Into<Option<Arc<str>>>) -> Self {
+        self.root_ca = root_ca.into();
+        self
     }
 }
 

@@ -34,6 +34,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by flags.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// The signer of tokens (`--service-account-private-key-file`). Without it, the controller does not run.
     pub signer: Option<Signer>,
@@ -57,6 +58,20 @@ impl Options {
             Signer::from_pem(text.as_bytes()).map_err(|error| format!("cannot use {path}: {error}"))
         });
         Self { signer, root_ca: root_ca_certificate_publisher::root_ca_of(flags) }
+    }
+
+    /// Sets the signer of tokens.
+    #[must_use]
+    pub fn signer(mut self, signer: impl Into<Option<Signer>>) -> Self {
+        self.signer = signer.into();
+        self
+    }
+
+    /// Sets the certificates for the secrets, as PEM, if any.
+    #[must_use]
+    pub fn root_ca(mut self, root_ca: impl Into<Option<Arc<str>>>) -> Self {
+        self.root_ca = root_ca.into();
+        self
     }
 }
 

@@ -48,6 +48,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether `maxUnavailable` is used: `MaxUnavailableStatefulSet`. Otherwise it is one.
     pub max_unavailable: bool,
@@ -76,6 +77,34 @@ impl Options {
             recreate: flags.gate("StatefulSetRecreateStrategy", false),
             replace_broken: flags.gate("SteersmanReplaceBrokenStatefulSetPods", false),
         }
+    }
+
+    /// Sets whether `maxUnavailable` is used.
+    #[must_use]
+    pub fn max_unavailable(mut self, max_unavailable: bool) -> Self {
+        self.max_unavailable = max_unavailable;
+        self
+    }
+
+    /// Sets whether the newest revision is kept if it asks for the same pods in other words.
+    #[must_use]
+    pub fn semantic_comparison(mut self, semantic_comparison: bool) -> Self {
+        self.semantic_comparison = semantic_comparison;
+        self
+    }
+
+    /// Sets whether the strategy `Recreate` is known.
+    #[must_use]
+    pub fn recreate(mut self, recreate: bool) -> Self {
+        self.recreate = recreate;
+        self
+    }
+
+    /// Sets whether an old pod that is not ready is replaced instead of waited for.
+    #[must_use]
+    pub fn replace_broken(mut self, replace_broken: bool) -> Self {
+        self.replace_broken = replace_broken;
+        self
     }
 }
 

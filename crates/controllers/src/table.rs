@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::ALL;
 
-    /// What was recorded from kube-controller-manager 1.37.1, in words.
+    /// Returns the facts that were recorded from kube-controller-manager 1.37.1, in words.
     fn recorded() -> Vec<Vec<&'static str>> {
         let lines = include_str!("../tests/data/upstream-controllers.tsv").lines().skip(1);
         lines.map(|line| line.split('\t').collect()).collect()

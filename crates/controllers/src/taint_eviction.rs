@@ -37,12 +37,13 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 
 /// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether tolerations may compare numbers (the gate `TaintTolerationComparisonOperators`).
     pub compares_numbers: bool,
 }
 
-/// What the condition of an evicted pod says.
+/// The condition of an evicted pod.
 const DISRUPTION: Disruption =
     Disruption { reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint" };
 /// The queue of pods: its number in the row.
@@ -57,6 +58,13 @@ impl Options {
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { compares_numbers: flags.gate("TaintTolerationComparisonOperators", false) }
+    }
+
+    /// Sets whether tolerations may compare numbers.
+    #[must_use]
+    pub fn compares_numbers(mut self, compares_numbers: bool) -> Self {
+        self.compares_numbers = compares_numbers;
+        self
     }
 }
 

@@ -145,7 +145,7 @@ impl VolumeSpec {
         if is_bound { Self::of_volume(&object) } else { None }
     }
 
-    /// Returns what a name on a node tells of a volume: the plug-in. `None` if it is not one of ours.
+    /// Returns the plug-in of a volume, from its name on a node. `None` if it is not one of ours.
     pub(crate) fn of_name(unique: &Istr) -> Option<Self> {
         let of = |plugin| Self {
             unique: unique.clone(),

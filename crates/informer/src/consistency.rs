@@ -7,7 +7,7 @@
 //! 2. **Deletions** ([`Book::deleted`]): met when the stores show the object as deleted or terminating. **Removals**
 //!    ([`Book::removed`], by a write that takes the last finalizer off): met when the stores do not show the object. A store
 //!    that has not reached the version in which the object was seen may not show it yet, and meets neither.
-//! 3. **Unknown outcomes** ([`Book::unknown`]: sent, and no answer or one that does not tell): the object, or the
+//! 3. **Unknown outcomes** ([`Book::unknown`]: sent, and no answer or one that does not show the outcome): the object, or the
 //!    objects of the namespace if it has no name, are read from the server at once, in one consistent list. Differences
 //!    between the answer and the stores become debts of the first two kinds. A resource without other changes is
 //!    settled as fast as any other.
@@ -23,7 +23,7 @@
 //! 8. **A restored server blocks nothing.** A list that was requested after a write and shows an older version may lag:
 //!    the debts stay. If all lists of a minute do, the server was restored from a backup, and the resource is cleared;
 //!    so it is by a list that goes back behind what the store showed, which the reflector refuses for a minute itself.
-//! 9. **"Cannot tell" does not block**: versions that are not comparable, resources that no filled store shows
+//! 9. **What cannot be compared does not block**: versions that are not comparable, resources that no filled store shows
 //!    completely.
 //! 10. **Bounded.** A debt is dropped when it is met, so there are as many owners as have something pending; names are
 //!     kept for [`NAMES_KEPT_FOR`], at most [`NAMES_MAX`] of them; all reads of all books of a manager are
@@ -190,7 +190,7 @@ impl Book {
     pub fn unknown(&self, owner: &Uid, resource: &Resource, place: &ObjectKey) {
         let mut entries = self.0.entries.lock();
         entries.tracked.track(&self.0, resource);
-        if !entries.tracked.is_told(resource) {
+        if !entries.tracked.is_shown(resource) {
             return;
         }
         if entries.state.add_unknown(owner, resource, place) {

@@ -322,15 +322,15 @@ impl<V: View> SharedInformer<V> {
     #[doc(hidden)]
     pub async fn run(&self, stop: &CancellationToken) {
         loop {
-            let told = tokio::select! {
+            let applied = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                told = self.0.fifo.pop(usize::MAX, |popped| Ok::<_, std::convert::Infallible>(self.take_in(popped))) => told,
+                applied = self.0.fifo.pop(usize::MAX, |popped| Ok::<_, std::convert::Infallible>(self.take_in(popped))) => applied,
             };
-            let Ok(told) = told;
-            self.0.store.announce(told.list.as_ref(), told.went_back, told.ended.as_deref());
+            let Ok(applied) = applied;
+            self.0.store.announce(applied.list.as_ref(), applied.went_back, applied.ended.as_deref());
             // Before this task waits: the takers' own tasks are held up until then.
-            told.takers.iter().for_each(|taker| taker.hand_over_now(&told.changes, self));
+            applied.takers.iter().for_each(|taker| taker.hand_over_now(&applied.changes, self));
             // A source on another thread may keep this running for long; other tasks need the thread too.
             consume_budget().await;
         }
@@ -376,7 +376,7 @@ impl<V: View> SharedInformer<V> {
             if subscriber.takes_now(&changes) {
                 takers.push(Arc::clone(subscriber));
             } else {
-                subscriber.tell(&changes, first_list.as_ref());
+                subscriber.notify(&changes, first_list.as_ref());
             }
         }
         if popped.list.is_some() {

@@ -161,11 +161,11 @@ impl<V: View> Store<V> {
         self.inner.read()
     }
 
-    /// Applies a batch in one step and returns its changes, if `tell` is set, and whether a list in it went back to an
+    /// Applies a batch in one step and returns its changes, if they are `wanted`, and whether a list in it went back to an
     /// older version.
-    pub(crate) fn apply(&self, popped: &mut Popped<V>, tell: bool) -> (Vec<Change<V>>, bool) {
+    pub(crate) fn apply(&self, popped: &mut Popped<V>, wanted: bool) -> (Vec<Change<V>>, bool) {
         let _writer = self.writer.lock();
-        let mut changes = Changes { changes: Vec::new(), tell };
+        let mut changes = Changes { changes: Vec::new(), wanted };
         let went_back = if self.is_empty() {
             // The first list is long: build it beside what readers see, and exchange the two.
             let current = self.inner.read();
@@ -338,12 +338,12 @@ fn same_state<V: View>(held: &Arc<V>, new: &Arc<V>) -> bool {
 /// Collects the changes of a batch, if they are wanted.
 struct Changes<V> {
     changes: Vec<Change<V>>,
-    tell: bool,
+    wanted: bool,
 }
 
 impl<V> Changes<V> {
     fn push(&mut self, what: impl FnOnce() -> Change<V>) {
-        if self.tell {
+        if self.wanted {
             self.changes.push(what());
         }
     }

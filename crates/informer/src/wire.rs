@@ -6,7 +6,7 @@
 //!    the middle of one is [`WireError::Truncated`].
 //! 3. **Bounded.** One object of more than [`OBJECT_BYTES_MAX`] is [`WireError::TooLarge`], not a full memory.
 //! 4. **The response decides.** Protobuf is requested where the view can read it, JSON is accepted where the server has
-//!    nothing else; the `Content-Type` of the response tells which it is.
+//!    nothing else; the `Content-Type` of the response says which it is.
 //! 5. **Any chunking gives the same.** The decoders do not depend on the borders of chunks, frames or lines. Each byte
 //!    is scanned once, however small the chunks are.
 //! 6. **No input panics.** Whatever the bytes are, the result is an event, an item, a request for more, or an error.

@@ -160,8 +160,8 @@ fn rate<T>(bodies: &Bodies, count: usize, mut decode: impl FnMut(&[u8]) -> T) ->
 #[allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 fn processor_time() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = told.and_then(|text| text.split(' ').next().and_then(|nanos| nanos.parse().ok()));
+    let reported = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = reported.and_then(|text| text.split(' ').next().and_then(|nanos| nanos.parse().ok()));
     nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 

@@ -29,9 +29,19 @@ const WORKERS: usize = 8;
 
 /// The options of the attacher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AttacherOptions {
     /// The time that it takes to attach a volume, and to detach one.
     pub delay: Duration,
+}
+
+impl AttacherOptions {
+    /// Sets the time that it takes to attach a volume, and to detach one.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
 }
 
 pub(crate) fn build(cx: &BuildContext, options: AttacherOptions, fleet: &Fleet) -> Controller {

@@ -29,7 +29,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plan::{claims_of, is_told_claims, lacking};
+pub(crate) use plan::{claims_of, has_new_claims, lacking};
 pub use sync::Why;
 
 /// The name of the driver.
@@ -39,6 +39,7 @@ pub const CLASS: &str = "simulated.steersman.dev";
 
 /// The options of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DevicesOptions {
     /// The number of devices; the API takes 128 in a slice.
     pub count: usize,
@@ -47,6 +48,15 @@ pub struct DevicesOptions {
 impl Default for DevicesOptions {
     fn default() -> Self {
         Self { count: 8 }
+    }
+}
+
+impl DevicesOptions {
+    /// Sets the number of devices.
+    #[must_use]
+    pub fn count(mut self, count: usize) -> Self {
+        self.count = count;
+        self
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Machine {
     pub(crate) version: Istr,
     pub(crate) health: Health,
     /// Whether its annotation keeps it silent.
-    pub(crate) is_told_to_be_silent: bool,
+    pub(crate) is_silenced: bool,
     pub(crate) registration: Registration,
     /// Whether it was last seen cordoned.
     pub(crate) cordoned: bool,
@@ -118,10 +118,10 @@ impl Fleet {
     /// Silences a node whose annotation says so, and resumes one whose annotation was removed.
     pub(crate) fn obey(&self, name: &str, silent: bool) {
         self.change(name, |machine| {
-            if machine.is_told_to_be_silent == silent {
+            if machine.is_silenced == silent {
                 return;
             }
-            machine.is_told_to_be_silent = silent;
+            machine.is_silenced = silent;
             match (silent, machine.health) {
                 (true, Health::Well) => machine.health = Health::Silent,
                 (false, Health::Silent) => {
@@ -176,7 +176,7 @@ impl Machine {
             number,
             version: Istr::interned(VERSION),
             health: Health::Well,
-            is_told_to_be_silent: false,
+            is_silenced: false,
             registration: Registration::Missing,
             cordoned: false,
             renewed: None,

@@ -6,7 +6,7 @@
 //!
 //! # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
 //! let manager = Manager::new(client, ManagerOptions::default())?;
-//! let nodes = Nodes::build(&manager.context(), NodesOptions { count: 3, ..NodesOptions::default() })?;
+//! let nodes = Nodes::build(&manager.context(), NodesOptions::count(3))?;
 //! // … the manager runs: three nodes register, pods are scheduled, run, are ready.
 //! nodes.stop_heartbeats("node-1")?;
 //! println!("{}", nodes.logs("default", "web-0", &Default::default())?);

@@ -13,6 +13,7 @@ use crate::scheduler;
 
 /// The number of nodes, and their properties.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NodesOptions {
     /// The number of nodes; at most [`COUNT_MAX`] with `first`.
     pub count: usize,
@@ -59,6 +60,7 @@ pub struct NodesOptions {
 
 /// Why the options are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NodesError {
     /// There are not enough addresses.
     #[error(
@@ -132,6 +134,125 @@ impl NodesOptions {
     #[must_use]
     pub fn count(count: usize) -> Self {
         Self { count, ..Self::default() }
+    }
+
+    /// Sets the prefix of the names of nodes: `node` gives `node-0`, `node-1`, ….
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Sets the number of the first node.
+    #[must_use]
+    pub fn first(mut self, first: usize) -> Self {
+        self.first = first;
+        self
+    }
+
+    /// Sets the capacity of each node, by resource names.
+    #[must_use]
+    pub fn capacity(mut self, capacity: BTreeMap<String, String>) -> Self {
+        self.capacity = capacity;
+        self
+    }
+
+    /// Sets the zones, assigned in turns.
+    #[must_use]
+    pub fn zones(mut self, zones: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.zones = zones.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the region of the zones.
+    #[must_use]
+    pub fn region(mut self, region: impl Into<String>) -> Self {
+        self.region = region.into();
+        self
+    }
+
+    /// Sets the duration of the leases of nodes.
+    #[must_use]
+    pub fn lease_duration(mut self, lease_duration: Duration) -> Self {
+        self.lease_duration = lease_duration;
+        self
+    }
+
+    /// Sets whether each node registers with a range of addresses for its pods.
+    #[must_use]
+    pub fn pod_ranges(mut self, pod_ranges: bool) -> Self {
+        self.pod_ranges = pod_ranges;
+        self
+    }
+
+    /// Sets additional labels of all nodes.
+    #[must_use]
+    pub fn labels(mut self, labels: BTreeMap<String, String>) -> Self {
+        self.labels = labels;
+        self
+    }
+
+    /// Sets the stages of pods on the nodes.
+    #[must_use]
+    pub fn stages(mut self, stages: Stages) -> Self {
+        self.stages = stages;
+        self
+    }
+
+    /// Sets whether there is a scheduler, too.
+    #[must_use]
+    pub fn scheduler(mut self, scheduler: bool) -> Self {
+        self.scheduler = scheduler;
+        self
+    }
+
+    /// Sets the name of the scheduler: it schedules the pods that name it.
+    #[must_use]
+    pub fn scheduler_name(mut self, scheduler_name: impl Into<String>) -> Self {
+        self.scheduler_name = scheduler_name.into();
+        self
+    }
+
+    /// Sets whether the scheduler uses only these nodes.
+    #[must_use]
+    pub fn own_nodes_only(mut self, own_nodes_only: bool) -> Self {
+        self.own_nodes_only = own_nodes_only;
+        self
+    }
+
+    /// Sets the number of pods processed concurrently.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Sets the source of the metrics APIs that shows these nodes and their pods.
+    #[must_use]
+    pub fn metrics(mut self, metrics: impl Into<Option<Metrics>>) -> Self {
+        self.metrics = metrics.into();
+        self
+    }
+
+    /// Sets the provisioner of volumes; with `None`, there is none.
+    #[must_use]
+    pub fn provisioner(mut self, provisioner: impl Into<Option<ProvisionerOptions>>) -> Self {
+        self.provisioner = provisioner.into();
+        self
+    }
+
+    /// Sets the attacher of volumes; with `None`, there is none.
+    #[must_use]
+    pub fn attacher(mut self, attacher: impl Into<Option<AttacherOptions>>) -> Self {
+        self.attacher = attacher.into();
+        self
+    }
+
+    /// Sets the driver of devices; with `None`, there is none.
+    #[must_use]
+    pub fn devices(mut self, devices: impl Into<Option<DevicesOptions>>) -> Self {
+        self.devices = devices.into();
+        self
     }
 
     /// Returns the renewal period of leases.

@@ -40,6 +40,7 @@ const WORKERS: usize = 8;
 
 /// The options of the provisioner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProvisionerOptions {
     /// Whether it creates a default class ([`DEFAULT_CLASS`]) when it starts.
     pub default_class: bool,
@@ -48,6 +49,15 @@ pub struct ProvisionerOptions {
 impl Default for ProvisionerOptions {
     fn default() -> Self {
         Self { default_class: true }
+    }
+}
+
+impl ProvisionerOptions {
+    /// Sets whether the provisioner creates a default class when it starts.
+    #[must_use]
+    pub fn default_class(mut self, default_class: bool) -> Self {
+        self.default_class = default_class;
+        self
     }
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn build(
         let of_claim = move |change: &Change<ResourceClaimView>| -> Vec<ObjectKey> {
             users.get(&change.key()).iter().map(|pod| pod.metadata.key()).collect()
         };
-        let of_status = |change: &Change<SimPodView>| devices::is_told_claims(change).then(|| change.key());
+        let of_status = |change: &Change<SimPodView>| devices::has_new_claims(change).then(|| change.key());
         builder = builder.watch(&claims, of_claim).watch(pods, of_status);
         devices = Some(claims.lister());
     }

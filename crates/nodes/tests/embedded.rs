@@ -38,8 +38,8 @@ lives::scenarios!(embedded);
 /// Counts the writes of the cluster's controllers, except events.
 fn writes(cluster: &TestCluster) -> Vec<String> {
     let writes = cluster.last_writes();
-    let told = writes.iter().filter(|write| write.resource != "events");
-    told.map(|write| format!("{:?} {}", write.verb, write.resource)).collect()
+    let reported = writes.iter().filter(|write| write.resource != "events");
+    reported.map(|write| format!("{:?} {}", write.verb, write.resource)).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,8 +130,8 @@ async fn a_crashing_container_backs_off_and_says_so() -> Result<(), Failure> {
     assert_eq!(waiting.reason.as_deref(), Some("CrashLoopBackOff"));
     let events = cluster.api::<Event>().list(&ListParams::default()).await?;
     let backs_off = |event: &&Event| event.reason.as_deref() == Some("BackOff");
-    let told = events.iter().find(backs_off).and_then(|event| event.message.clone()).unwrap_or_default();
-    assert!(told.starts_with("Back-off restarting failed container main in pod bad_"), "{told}");
+    let reported = events.iter().find(backs_off).and_then(|event| event.message.clone()).unwrap_or_default();
+    assert!(reported.starts_with("Back-off restarting failed container main in pod bad_"), "{reported}");
     cluster.stop().await
 }
 
@@ -150,10 +150,7 @@ async fn a_lost_reply_to_a_binding_binds_once() -> Result<(), Failure> {
 
 #[tokio::test(start_paused = true)]
 async fn of_those_who_wait_the_most_important_gets_the_room() -> Result<(), Failure> {
-    let options = NodesOptions {
-        capacity: [("cpu".into(), "4".into()), ("pods".into(), "1".into())].into(),
-        ..NodesOptions::count(1)
-    };
+    let options = NodesOptions::count(1).capacity([("cpu".into(), "4".into()), ("pods".into(), "1".into())].into());
     let cluster = TestCluster::builder().nodes_with(options).start().await?;
     let with_priority = |name: &str, class: &str| pod(name, &json!({ "priorityClassName": class }));
     cluster.create(pod("first", &json!({}))).await?;
@@ -172,7 +169,7 @@ async fn of_those_who_wait_the_most_important_gets_the_room() -> Result<(), Fail
 
 #[tokio::test(start_paused = true)]
 async fn pods_that_were_there_before_the_nodes_are_scheduled() -> Result<(), Failure> {
-    let options = NodesOptions { zones: vec!["a".into(), "b".into()], ..NodesOptions::count(2) };
+    let options = NodesOptions::count(2).zones(["a", "b"]);
     let faults = Faults::default();
     faults.on(Verb::Create, "nodes").next(2).refuse(http::StatusCode::SERVICE_UNAVAILABLE);
     let cluster = TestCluster::builder().nodes_with(options).faults(&faults).start().await?;
@@ -221,7 +218,7 @@ async fn another_process_goes_on_where_the_last_one_stopped() -> Result<(), Fail
 
 #[tokio::test(start_paused = true)]
 async fn pods_of_a_node_without_a_range_wait_for_one() -> Result<(), Failure> {
-    let options = NodesOptions { pod_ranges: false, ..NodesOptions::count(1) };
+    let options = NodesOptions::count(1).pod_ranges(false);
     let cluster = TestCluster::builder().nodes_with(options).start().await?;
     let mut kept = pod("kept", &json!({}));
     kept.metadata.finalizers = Some(vec!["example.dev/keep".into()]);

@@ -376,7 +376,7 @@ impl fmt::Debug for Admin {
 fn ask(call: &Call) -> Ask {
     let reasons = match call.access {
         Access::Public => Reasons::Withheld,
-        Access::Authorised => Reasons::Told,
+        Access::Authorised => Reasons::Shown,
     };
     let exclude: BTreeSet<_> = call.query.all("exclude").map(str::to_owned).collect();
     Ask { exclude, verbose: call.query.has("verbose"), reasons }

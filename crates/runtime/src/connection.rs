@@ -260,8 +260,8 @@ impl Connection {
     #[must_use]
     pub fn throttle(&self) -> Throttle {
         let host = self.config.cluster_url.authority().map_or("", http::uri::Authority::as_str);
-        let told = self.metrics.clone().map(|metrics| (metrics, host.to_owned()));
-        Throttle { limits: self.limits, told }
+        let metrics = self.metrics.clone().map(|metrics| (metrics, host.to_owned()));
+        Throttle { limits: self.limits, metrics }
     }
 
     /// Returns the same server, for clients whose requests set the user agent themselves.

@@ -14,7 +14,7 @@
 //! 6. A source that panics stops no other source and no worker; from then on the controller is unhealthy, because it
 //!    misses events. A handler or predicate that panics costs the one change. A worker that panics outside of a reconcile
 //!    (in a rate limiter, say) stops the manager, because its key can never be released.
-//! 7. Running reconciles finish before the controller ends. [`Context::stop`](crate::Context::stop) tells one that waits for
+//! 7. Running reconciles finish before the controller ends. [`Context::stop`](crate::Context::stop) notifies one that waits for
 //!    something to return.
 //!
 //! | a reconcile returns | what happens to its key |

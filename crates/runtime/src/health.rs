@@ -69,7 +69,7 @@ pub enum Reasons {
     #[default]
     Withheld,
     /// Reasons are shown.
-    Told,
+    Shown,
 }
 
 /// The response of a probe.
@@ -154,12 +154,12 @@ impl Health {
             self.0.results.count(name, probe, result.is_ok());
             match (result, ask.reasons) {
                 (Ok(()), _) => drop(writeln!(lines, "[+]{name} ok")),
-                (Err(reason), told) => {
+                (Err(reason), reasons) => {
                     tracing::info!(check = name, probe = probe.name(), %reason, "health check failed");
                     failed.push(name.to_owned());
-                    let _ = match told {
+                    let _ = match reasons {
                         Reasons::Withheld => writeln!(lines, "[-]{name} failed: reason withheld"),
-                        Reasons::Told => writeln!(lines, "[-]{name} failed: {reason}"),
+                        Reasons::Shown => writeln!(lines, "[-]{name} failed: {reason}"),
                     };
                 }
             }

@@ -91,6 +91,19 @@ enum Witness {
     Anybody,
 }
 
+/// A read of a path, with the limits of its answer.
+#[derive(Clone, Copy)]
+struct Read<'a> {
+    path: &'a str,
+    /// The accepted media type.
+    accept: &'a str,
+    /// The maximum size of the answer.
+    bytes_max: usize,
+    witness: Witness,
+    /// The object, for errors.
+    what: &'a (dyn Fn() -> String + Sync),
+}
+
 /// Upstream bounds objects at 1.5 MB by default.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// The largest OpenAPI document of Kubernetes has 2 MB; custom resources of a group can make one larger.
@@ -163,8 +176,9 @@ impl Live {
         let _turn = self.turn().await;
         let path = resource.subresource_path(key, subresource);
         let what = || format!("{resource} {key}");
-        let body = fetch_within(&self.client, &path, JSON, ANSWER_BYTES_MAX, Witness::Anybody, &what).await?;
-        decoded(body, resource, key, |body| Ok(serde_json::from_slice(body)?))
+        let witness = Witness::Anybody;
+        let read = Read { path: &path, accept: JSON, bytes_max: ANSWER_BYTES_MAX, witness, what: &what };
+        decoded(read.send(&self.client).await?, resource, key, |body| Ok(serde_json::from_slice(body)?))
     }
 
     /// Lists the objects of a kind, consistently. As in a cache, an object that cannot be decoded is left out, with a
@@ -193,9 +207,10 @@ impl Live {
     pub async fn get_document(&self, path: &str) -> Result<Option<serde_json::Value>, LiveReadError> {
         let _turn = self.turn().await;
         let what = || path.to_owned();
-        let body = fetch_within(&self.client, path, JSON, DOCUMENT_BYTES_MAX, Witness::Anybody, &what).await?;
+        let witness = Witness::Anybody;
+        let read = Read { path, accept: JSON, bytes_max: DOCUMENT_BYTES_MAX, witness, what: &what };
         let refused = |source| LiveReadError::Decode { what: path.to_owned(), source };
-        body.map(|body| Ok(serde_json::from_slice(&body)?)).transpose().map_err(refused)
+        read.send(&self.client).await?.map(|body| Ok(serde_json::from_slice(&body)?)).transpose().map_err(refused)
     }
 
     /// Returns the current version of a resource, by a consistent list of one item.
@@ -267,57 +282,49 @@ async fn fetch(
     accept: &str,
 ) -> Result<Option<Bytes>, LiveReadError> {
     let what = || format!("{resource} {key}");
-    fetch_within(client, &resource.object_path(key), accept, ANSWER_BYTES_MAX, Witness::Api, &what).await
+    let path = resource.object_path(key);
+    let read = Read { path: &path, accept, bytes_max: ANSWER_BYTES_MAX, witness: Witness::Api, what: &what };
+    read.send(client).await
 }
 
-/// Reads an answer of at most so many bytes; `None` for a 404 of a witness. `what` is for errors. A proxy may answer the pings
-/// of a connection and never a request, so the time is limited.
-async fn fetch_within(
-    client: &kube::Client,
-    path: &str,
-    accept: &str,
-    bytes_max: usize,
-    witness: Witness,
-    what: &(dyn Fn() -> String + Sync),
-) -> Result<Option<Bytes>, LiveReadError> {
-    let exchange = exchange(client, path, accept, bytes_max, witness, what);
-    let too_slow = |_| LiveReadError::TooSlow { what: what(), within: ANSWER_WITHIN };
-    tokio::time::timeout(ANSWER_WITHIN, exchange).await.map_err(too_slow)?
-}
+// === impl Read ===
 
-async fn exchange(
-    client: &kube::Client,
-    path: &str,
-    accept: &str,
-    bytes_max: usize,
-    witness: Witness,
-    what: &(dyn Fn() -> String + Sync),
-) -> Result<Option<Bytes>, LiveReadError> {
-    let request = Request::get(path)
-        .header(header::ACCEPT, accept)
-        .body(Body::empty())
-        .map_err(|error| LiveReadError::NoAnswer { what: what(), source: kube::Error::HttpError(error) })?;
-    let no_answer = |source| LiveReadError::NoAnswer { what: what(), source };
-    let response = client.send(request).await.map_err(no_answer)?;
-    let code = response.status();
-    if code == StatusCode::NOT_FOUND && witness == Witness::Anybody {
-        return Ok(None);
+impl Read<'_> {
+    /// Returns the answer; `None` for a 404 of a witness. A proxy may answer the pings of a connection and never a request, so the
+    /// time is limited.
+    async fn send(self, client: &kube::Client) -> Result<Option<Bytes>, LiveReadError> {
+        let too_slow = |_| LiveReadError::TooSlow { what: (self.what)(), within: ANSWER_WITHIN };
+        tokio::time::timeout(ANSWER_WITHIN, self.exchange(client)).await.map_err(too_slow)?
     }
-    if code == StatusCode::TOO_MANY_REQUESTS {
-        let asked = retry_after(response.headers()).map(|seconds| Duration::from_secs(seconds.into()));
-        let wait = asked.unwrap_or(THROTTLED_MIN);
-        return Err(LiveReadError::Throttled { what: what(), wait });
+
+    async fn exchange(self, client: &kube::Client) -> Result<Option<Bytes>, LiveReadError> {
+        let Self { path, accept, bytes_max, witness, what } = self;
+        let request = Request::get(path)
+            .header(header::ACCEPT, accept)
+            .body(Body::empty())
+            .map_err(|error| LiveReadError::NoAnswer { what: what(), source: kube::Error::HttpError(error) })?;
+        let no_answer = |source| LiveReadError::NoAnswer { what: what(), source };
+        let response = client.send(request).await.map_err(no_answer)?;
+        let code = response.status();
+        if code == StatusCode::NOT_FOUND && witness == Witness::Anybody {
+            return Ok(None);
+        }
+        if code == StatusCode::TOO_MANY_REQUESTS {
+            let asked = retry_after(response.headers()).map(|seconds| Duration::from_secs(seconds.into()));
+            let wait = asked.unwrap_or(THROTTLED_MIN);
+            return Err(LiveReadError::Throttled { what: what(), wait });
+        }
+        let body = http_body_util::Limited::new(response.into_body(), bytes_max).collect().await;
+        let body = body.map_err(|error| no_answer(kube::Error::Service(error)))?.to_bytes();
+        if code == StatusCode::NOT_FOUND && is_status(&body) {
+            return Ok(None);
+        }
+        if !code.is_success() {
+            let message = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_SHOWN_MAX)]).into_owned();
+            return Err(LiveReadError::Refused { what: what(), code, message });
+        }
+        Ok(Some(body))
     }
-    let body = http_body_util::Limited::new(response.into_body(), bytes_max).collect().await;
-    let body = body.map_err(|error| no_answer(kube::Error::Service(error)))?.to_bytes();
-    if code == StatusCode::NOT_FOUND && is_status(&body) {
-        return Ok(None);
-    }
-    if !code.is_success() {
-        let message = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_SHOWN_MAX)]).into_owned();
-        return Err(LiveReadError::Refused { what: what(), code, message });
-    }
-    Ok(Some(body))
 }
 
 /// Whether this is an answer of the API to a request that failed.

@@ -141,7 +141,7 @@ impl Manager {
             Some(lease) => {
                 let recorder = events.for_component(options.component.as_str());
                 let mut elector = Elector::new(lease_client, lease, clock.clone())?
-                    .on_transition(move |transition| tell(&recorder, transition));
+                    .on_transition(move |transition| record(&recorder, transition));
                 if let Some(registry) = &registry {
                     elector = elector.metrics(&LeaseMetrics::new(registry)?);
                 }
@@ -406,7 +406,7 @@ impl Manager {
 }
 
 /// Records a change of leadership, as upstream does: an event about the lease, by the leader.
-fn tell(recorder: &Recorder, transition: &Transition) {
+fn record(recorder: &Recorder, transition: &Transition) {
     if let Some((lease, note)) = transition.event() {
         recorder.normal(&About::new(&LEASES, lease), Transition::EVENT_REASON, note);
     }

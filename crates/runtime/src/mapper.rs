@@ -56,7 +56,7 @@ struct Shared {
     /// The number of requests so far.
     asked: AtomicU64,
     /// The request to which the cached answer belongs.
-    told: AtomicU64,
+    answered: AtomicU64,
 }
 
 /// An error of a look-up.
@@ -114,7 +114,7 @@ impl RestMapper {
             asking: Mutex::new(Allowance::full()),
             began: Instant::now(),
             asked: AtomicU64::new(0),
-            told: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
         }))
     }
 
@@ -263,7 +263,7 @@ impl RestMapper {
 
     /// Returns the cached answer, if it was requested after `before` earlier requests.
     fn known_since(&self, before: u64) -> Option<Arc<Discovered>> {
-        (self.0.told.load(Ordering::Acquire) > before).then(|| self.0.known.borrow().clone()).flatten()
+        (self.0.answered.load(Ordering::Acquire) > before).then(|| self.0.known.borrow().clone()).flatten()
     }
 
     /// Requests discovery. The caller holds `asking`.
@@ -286,7 +286,7 @@ impl RestMapper {
             tracing::warn!(what, why, "discovery of an API failed; the cached resources are kept");
         }
         self.0.known.send_replace(Some(Arc::clone(&known)));
-        self.0.told.store(this, Ordering::Release);
+        self.0.answered.store(this, Ordering::Release);
         Ok(known)
     }
 }

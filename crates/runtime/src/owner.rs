@@ -83,7 +83,7 @@ pub enum OwnerError {
     },
 }
 
-/// An owner: types of kube and `k8s-openapi`, objects of a cached client, views. The parameter tells the
+/// An owner: types of kube and `k8s-openapi`, objects of a cached client, views. The parameter distinguishes the
 /// implementations apart, and is always inferred.
 pub trait Owner<By> {
     /// Returns a reference to the owner, and its namespace.

@@ -198,7 +198,7 @@ impl Error {
     /// Whether the server could not be reached, so that the key is requeued when it is back.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
-        let told = self.find(|error| {
+        let answer = self.find(|error| {
             let unreachable = if let Some(error) = error.downcast_ref::<WriteError>() {
                 matches!(error, WriteError::Unreachable(_) | WriteError::Unknown(_))
             } else if let Some(error) = error.downcast_ref::<ClientError>() {
@@ -208,7 +208,7 @@ impl Error {
             };
             Some(unreachable)
         });
-        told.unwrap_or(false)
+        answer.unwrap_or(false)
     }
 
     /// Returns how long the server asks to wait, if it is overloaded.

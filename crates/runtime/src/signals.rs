@@ -45,7 +45,9 @@ pub fn stop_on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Sen
 }
 
 /// Whether the process was started with SIGHUP ignored. Installing a handler would undo that.
-fn ignores_hangup() -> bool {
+#[doc(hidden)]
+#[must_use]
+pub fn ignores_hangup() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| has_hangup(&status))
 }
 

@@ -200,8 +200,8 @@ async fn start_nodes(plane: &Plane, tasks: &mut JoinSet<()>) -> Result<Nodes, Pr
     let labels = [("role", ""), ("disk", "ssd")];
     let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     // Claims without a class get its default one, and volumes.
-    let provisioner = Some(ProvisionerOptions { default_class: true });
-    let options = NodesOptions { labels, provisioner, ..NodesOptions::count(NODES) };
+    let provisioner = Some(ProvisionerOptions::default().default_class(true));
+    let options = NodesOptions::count(NODES).labels(labels).provisioner(provisioner);
     let nodes = Nodes::build(&manager.context(), options)?;
     tasks.spawn(async move {
         // It runs as long as the storm does.

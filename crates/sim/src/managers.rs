@@ -104,23 +104,25 @@ impl Setting {
             }
         };
         let root_ca: Option<Arc<str>> = Some(ROOT_CA.into());
-        manager.set_options(root_ca_certificate_publisher::Options { root_ca: root_ca.clone() });
+        manager.set_options(root_ca_certificate_publisher::Options::default().root_ca(root_ca.clone()));
         // The ranges of simulated nodes.
         let cluster = "10.128.0.0/9".to_owned();
-        manager.set_options(node_ipam::Options { allocate: true, cluster, mask: 22, ..node_ipam::Options::default() });
-        let bundle = kube_apiserver_serving_clustertrustbundle_publisher::Options { root_ca: root_ca.clone() };
+        manager.set_options(node_ipam::Options::default().allocate(true).cluster(cluster).mask(22));
+        let bundle = kube_apiserver_serving_clustertrustbundle_publisher::Options::default().root_ca(root_ca.clone());
         manager.set_options(bundle);
         let authority = &*AUTHORITY;
         let signing = certificatesigningrequest_signing::Options::signed_by(&authority.certificate, &authority.key);
         manager.set_options(signing);
-        manager.set_options(certificatesigningrequest_cleaner::Options {
-            every: MINUTE,
-            ended_for: REQUESTS_KEPT_FOR,
-            waiting_for: 2 * REQUESTS_KEPT_FOR,
-        });
-        manager.set_options(legacy_serviceaccount_token_cleaner::Options { clean_up_period: MINUTE, every: MINUTE });
-        manager.set_options(pod_garbage_collector::Options { terminated_pod_threshold: ENDED_PODS_MAX });
-        manager.set_options(serviceaccount_token::Options { signer: Some(self.signer.clone()), root_ca });
+        manager.set_options(
+            certificatesigningrequest_cleaner::Options::default()
+                .every(MINUTE)
+                .ended_for(REQUESTS_KEPT_FOR)
+                .waiting_for(2 * REQUESTS_KEPT_FOR),
+        );
+        manager
+            .set_options(legacy_serviceaccount_token_cleaner::Options::default().clean_up_period(MINUTE).every(MINUTE));
+        manager.set_options(pod_garbage_collector::Options::default().terminated_pod_threshold(ENDED_PODS_MAX));
+        manager.set_options(serviceaccount_token::Options::default().signer(self.signer.clone()).root_ca(root_ca));
         for descriptor in ALL.iter().filter(|descriptor| self.options.runs(descriptor)) {
             let context = manager.context().with_client(line.client(Some(descriptor.name)));
             if let Build::Disabled(why) = manager.build_as(descriptor, None, &context) {

@@ -19,15 +19,13 @@ pub(crate) fn start(line: &Line, clock: &Clock, metrics: Metrics, of: &Options, 
     let manager = Manager::new(line.client(None), options).expect("nothing is shared with another manager");
     let labels = [("role", ""), ("disk", "ssd")];
     let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let options = NodesOptions {
-        labels,
-        pod_ranges: !of.furnished || !of.runs(&node_ipam::DESCRIPTOR),
-        metrics: of.furnished.then_some(metrics),
-        provisioner: of.furnished.then(ProvisionerOptions::default),
-        attacher: of.furnished.then(AttacherOptions::default),
-        devices: of.furnished.then(DevicesOptions::default),
-        ..NodesOptions::count(of.nodes)
-    };
+    let options = NodesOptions::count(of.nodes)
+        .labels(labels)
+        .pod_ranges(!of.furnished || !of.runs(&node_ipam::DESCRIPTOR))
+        .metrics(of.furnished.then_some(metrics))
+        .provisioner(of.furnished.then(ProvisionerOptions::default))
+        .attacher(of.furnished.then(AttacherOptions::default))
+        .devices(of.furnished.then(DevicesOptions::default));
     let nodes = Nodes::build(&manager.context(), options).expect("a few nodes have addresses");
     world.spawn(async move {
         let _ = manager.run(CancellationToken::new()).await;

@@ -134,7 +134,7 @@ impl Recorder {
             }),
         }));
         let storage: Arc<dyn Storage> = Arc::new(recorder.clone());
-        let options = Options { clock: clock.clone(), storage: Some(storage), aggregated, ..Options::default() };
+        let options = Options::default().clock(clock.clone()).storage(storage).aggregated(aggregated);
         let server = ApiServer::new(options);
         (server, recorder)
     }

@@ -7,7 +7,7 @@
 //! 4. Patterns are regular expressions by Go's rules ([`crate::pattern`]).
 //! 5. Rules of `x-kubernetes-validations` are checked for their form; whether the expressions compile, and defaults keep
 //!    them, is the caller's work ([`RuleChecks`]), for schemas that are structural and whose defaults are valid.
-//! 6. At most [`ERRORS_MAX`] errors are told.
+//! 6. At most [`ERRORS_MAX`] errors are reported.
 //!
 //! Follows `validateCustomResourceDefinitionValidation` of `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
 

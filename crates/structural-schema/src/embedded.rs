@@ -1,7 +1,7 @@
 //! Objects inside objects: `x-kubernetes-embedded-resource`.
 //!
 //! 1. [`coerce`]: the metadata of an embedded resource is what Go makes of it: fields that `ObjectMeta` does not have are
-//!    dropped and told, empty ones are dropped; a field of another type is an error, or dropped for objects that are stored
+//!    dropped and reported, empty ones are dropped; a field of another type is an error, or dropped for objects that are stored
 //!    already.
 //! 2. [`validate_embedded`]: an embedded resource has an `apiVersion` and a `kind`, and metadata that any object may have.
 //!

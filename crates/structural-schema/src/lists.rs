@@ -9,7 +9,7 @@ use crate::path::Path;
 use crate::schema::Schema;
 use crate::validate::PROBLEMS_MAX;
 
-/// Checks the lists of an object: an item that is there again is told once.
+/// Checks the lists of an object: an item that is there again is reported once.
 #[must_use]
 pub fn validate_lists(schema: &Schema, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();

@@ -5,7 +5,7 @@
 //! 2. `apiVersion`, `kind` and `metadata` of the object and of embedded resources are left alone: [`crate::embedded`] and the
 //!    API server look after them.
 //! 3. Null is dropped where it is not allowed, unless there is a default for it ([`prune_nulls`]).
-//! 4. At most [`UNKNOWN_MAX`] paths of dropped fields are told.
+//! 4. At most [`UNKNOWN_MAX`] paths of dropped fields are reported.
 //!
 //! Follows `apiextensions-apiserver/pkg/apiserver/schema/{pruning,defaulting/prunenulls.go}`.
 

@@ -1,6 +1,6 @@
 //! `metadata.managedFields`: who owns which fields.
 //!
-//! 1. **An owner is a manager, an operation and a subresource.** Updates are told apart by API version as well; a manager
+//! 1. **An owner is a manager, an operation and a subresource.** Updates are distinguished by API version as well; a manager
 //!    that applies has one entry, whatever version it applied last.
 //! 2. **Order.** Entries are written as upstream does: by operation, time, manager, API version and subresource.
 //! 3. **All or nothing.** A list with one entry that cannot be read is no list of managers.
@@ -58,6 +58,7 @@ pub struct Managed {
 
 /// Why a list of managers cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ManagedError {
     /// Not a list of objects.
     #[error("managedFields must be a list of objects")]

@@ -95,6 +95,7 @@ pub struct Applied {
 
 /// Why the owners of fields could not be brought up to date. The write itself goes on, and keeps the owners it had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum UpdateError {
     /// The version of the request has no schema.
     #[error("no corresponding type for {0}")]
@@ -180,7 +181,7 @@ impl FieldManager<'_> {
     ///
     /// # Errors
     ///
-    /// The owners cannot be told. `new` then has the `managedFields` of the live object, and is to be stored all the
+    /// The owners cannot be computed. `new` then has the `managedFields` of the live object, and is to be stored all the
     /// same.
     pub fn update(&self, live: Option<&Value>, new: &mut Value, writer: Writer<'_>) -> Result<(), UpdateError> {
         let given = take_managed_fields(new);

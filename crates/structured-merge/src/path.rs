@@ -32,6 +32,7 @@ pub struct Path(pub Vec<PathElement>);
 
 /// Why the name of a member of `FieldsV1` cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PathError {
     /// Shorter than a prefix.
     #[error("key must be 2 characters long:")]

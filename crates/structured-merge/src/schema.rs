@@ -116,7 +116,7 @@ impl Schema {
         &self.zero
     }
 
-    /// The same schema with another zero value, where the caller knows the Go type better than OpenAPI tells.
+    /// The same schema with another zero value, where the caller knows the Go type better than OpenAPI says.
     #[must_use]
     pub fn with_zero(self, zero: Value) -> Self {
         Self { zero: Arc::new(zero), ..self }

@@ -37,6 +37,7 @@ pub(crate) struct Node {
 
 /// Why a `FieldsV1` cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FieldsError {
     /// Not JSON.
     #[error("{0}")]

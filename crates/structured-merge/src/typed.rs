@@ -8,7 +8,7 @@
 //!    none.
 //! 4. **Removal.** [`Schema::remove`] and [`Schema::extract`] take items apart by a field set, in place.
 //! 5. **Bounded.** No value that is nested more than [`DEPTH_MAX`] levels is walked, at most [`ERRORS_MAX`] errors are
-//!    told, and a list of n items costs O(n log n).
+//!    reported, and a list of n items costs O(n log n).
 //!
 //! Follows `typed/` of structured-merge-diff v6, its error texts included.
 

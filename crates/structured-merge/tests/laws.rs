@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_differs_from_itself_and_changes_are_told_apart(a in config(0), b in config(0)) {
+    fn nothing_differs_from_itself_and_changes_are_distinguished(a in config(0), b in config(0)) {
         let schema = schema();
         prop_assert!(schema.compare(&a, &a).expect("they fit").is_same());
         let there = schema.compare(&a, &b).expect("they fit");

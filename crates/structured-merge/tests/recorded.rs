@@ -14,7 +14,7 @@ const SCHEMAS: &str = include_str!("../../apiserver/data/schemas.tsv");
 /// What admission and storage set after the owners were written down, by kind: nobody owns it unless the request says it.
 const SET_LATER: [(&str, &[&str]); 8] = [
     ("PersistentVolume", &["/metadata/finalizers"]),
-    // A pointer that is always written, which only its Go type tells: the server gives the schema an exact zero value.
+    // A pointer that is always written, which only its Go type says: the server gives the schema an exact zero value.
     ("TokenRequest", &["/spec/boundObjectRef"]),
     ("Job", &["/metadata/labels", "/spec/selector", "/spec/template/metadata/labels"]),
     ("Namespace", &["/spec/finalizers"]),

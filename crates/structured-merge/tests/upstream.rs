@@ -91,7 +91,7 @@ fn mismatch(outcome: &Outcome, want: &Value) -> Option<String> {
                 }
                 ApplyError::Config { .. } | ApplyError::Internal(_) => Value::Null,
             };
-            // Upstream walks hash maps: it tells several errors in any order, and stops at a field that is not declared.
+            // Upstream walks hash maps: it reports several errors in any order, and stops at a field that is not declared.
             let same = if text.contains("field not declared") {
                 lines(wanted).iter().all(|line| lines(&text).iter().any(|ours| line.ends_with(ours)))
             } else {

@@ -152,11 +152,11 @@ impl Builder {
     /// The server does not respond, or a controller is disabled: the failure has the reason.
     pub async fn start(self) -> Result<TestCluster, Failure> {
         let clock = Clock::starting_at(EPOCH);
-        let clock_of_server = clock.clone();
-        let dual_stack = self.dual_stack;
         let aggregated = self.metrics.clone().map(|metrics| Arc::new(metrics) as Arc<_>);
-        let options =
-            steersman_apiserver::Options { clock: clock_of_server, dual_stack, aggregated, ..Default::default() };
+        let options = steersman_apiserver::Options::default()
+            .clock(clock.clone())
+            .dual_stack(self.dual_stack)
+            .aggregated(aggregated);
         let server = ApiServer::new(options);
         let server_of_controllers = server.for_agent("kube-controller-manager");
         let line = Line { server: server_of_controllers, faults: self.faults.clone(), journal: Arc::default() };
@@ -215,13 +215,12 @@ impl Builder {
         for setup in &self.setup {
             setup(&manager);
         }
-        let of_metrics = self.metrics.clone();
-        let nodes = match self.nodes.map(|nodes| NodesOptions { metrics: of_metrics, ..nodes }) {
+        let nodes = match self.nodes.map(|nodes| nodes.metrics(self.metrics.clone())) {
             None => None,
             Some(nodes) if embedded.is_some() => Some(Nodes::build(&manager.context(), nodes)?),
             // Several tests share the cluster: each has nodes of its own.
             Some(nodes) => {
-                let nodes = NodesOptions { prefix: namespace.clone(), own_nodes_only: true, ..nodes };
+                let nodes = nodes.prefix(namespace.clone()).own_nodes_only(true);
                 Some(Nodes::build(&manager.context(), nodes)?)
             }
         };
@@ -447,7 +446,7 @@ impl TestCluster {
     async fn still_runs(&self, what: &str) -> Result<(), Failure> {
         match self.manager_ended() {
             None => Ok(()),
-            Some(_) => Err(self.failure(&format!("cannot tell: {what}")).await),
+            Some(_) => Err(self.failure(&format!("cannot decide: {what}")).await),
         }
     }
 

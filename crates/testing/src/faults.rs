@@ -16,7 +16,7 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::json;
 use steersman_apiserver::ApiServer;
-use steersman_apiserver::http::Body as Answer;
+use steersman_apiserver::Body as Answer;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::{BoxError, Service};

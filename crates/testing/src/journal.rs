@@ -166,27 +166,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_is_told_with_the_code_of_its_answer() {
+    fn a_write_is_shown_with_the_code_of_its_answer() {
         let journal = Journal::default();
         let about = About { verb: Verb::Patch, resource: "pods".into() };
         let note = |name: &str| journal.note(&about, &format!("/api/v1/namespaces/a/pods/{name}").parse().unwrap());
         let first = note("x").unwrap();
         let second = note("y").unwrap();
         journal.answered(first, StatusCode::UNSUPPORTED_MEDIA_TYPE);
-        let told = |journal: &Journal| journal.last().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let shown = |journal: &Journal| journal.last().iter().map(ToString::to_string).collect::<Vec<_>>();
         let want = ["Patch /api/v1/namespaces/a/pods/x: 415", "Patch /api/v1/namespaces/a/pods/y: no answer"];
-        assert_eq!(told(&journal), want);
+        assert_eq!(shown(&journal), want);
         for _ in 0..LAST_MAX {
             note("z");
         }
         journal.answered(second, StatusCode::OK);
-        assert!(!told(&journal).iter().any(|line| line.ends_with("200")), "it is forgotten");
+        assert!(!shown(&journal).iter().any(|line| line.ends_with("200")), "it is forgotten");
         let lease = About { resource: "leases".into(), ..about };
         assert_eq!(journal.note(&lease, &"/apis/coordination.k8s.io/v1/leases".parse().unwrap()), None);
     }
 
     #[test]
-    fn a_request_tells_what_it_is_about() {
+    fn a_request_shows_its_target() {
         let check = |method: Method, uri: &str, want: Option<(Verb, &str)>| {
             let got = About::request(&method, &uri.parse().unwrap());
             assert_eq!(got, want.map(|(verb, resource)| About { verb, resource: resource.into() }), "{method} {uri}");

@@ -35,11 +35,7 @@ struct Place {
 impl Place {
     async fn new() -> Result<Self, Box<dyn std::error::Error>> {
         let clock = Clock::starting_at(NOW);
-        let options = steersman_apiserver::Options {
-            clock: clock.clone(),
-            authorization: Authorization::Rbac,
-            ..steersman_apiserver::Options::default()
-        };
+        let options = steersman_apiserver::Options::default().clock(clock.clone()).authorization(Authorization::Rbac);
         let server = ApiServer::new(options);
         let asked = Arc::new(AtomicUsize::new(0));
         let count = asked.clone();
@@ -142,12 +138,12 @@ async fn health_is_public_and_reasons_need_rights() -> Outcome {
     let token = place.token("prometheus").await?;
     place.bind("prometheus").await?;
     let withheld = "[-]caches failed: reason withheld\nreadyz check failed\n";
-    let told = "[-]caches failed: pods cannot be read\nreadyz check failed\n";
+    let reported = "[-]caches failed: pods cannot be read\nreadyz check failed\n";
     assert_eq!(place.get("/readyz", None).await, (500, withheld.into()));
     assert_eq!(place.get("/livez", None).await, (200, "ok".into()));
     assert_eq!(place.asked.load(Ordering::Relaxed), 0, "probes ask nobody");
-    assert_eq!(place.get("/readyz/caches", None).await.0, 403, "a single check tells its reason, so it is not open");
-    assert_eq!(place.get("/readyz?verbose", Some(&token)).await, (500, told.into()));
+    assert_eq!(place.get("/readyz/caches", None).await.0, 403, "a single check shows its reason, so it is not open");
+    assert_eq!(place.get("/readyz?verbose", Some(&token)).await, (500, reported.into()));
     assert_eq!(place.get("/readyz?verbose", Some(&place.token("curious").await?)).await, (500, withheld.into()));
     Ok(())
 }

@@ -132,7 +132,7 @@ async fn a_failure_shows_the_world() -> Result<(), Failure> {
     let pods = cluster.api::<Pod>();
     let failed = cluster.until_right("the pod has a name", async || Ok(pods.get("missing").await?), |_| true).await;
     let text = format!("{:?}", failed.err().ok_or_else(|| Failure::new("there is no such pod"))?);
-    assert!(text.starts_with("cannot tell: the pod has a name; looking failed: "), "{text}");
+    assert!(text.starts_with("cannot decide: the pod has a name; looking failed: "), "{text}");
     assert!(text.contains("not found") && text.contains("lonely"), "{text}");
     cluster.stop().await
 }
@@ -161,7 +161,7 @@ async fn a_failure_shows_codes_failed_passes_and_how_the_manager_ended() -> Resu
     assert!(cluster.manager_ended().is_some());
     for outcome in [cluster.settle().await, cluster.expect_quiet(Duration::from_secs(1)).await] {
         let text = format!("{:?}", outcome.err().ok_or_else(|| Failure::new("silence proves nothing now"))?);
-        assert!(text.starts_with("cannot tell: the controllers"), "{text}");
+        assert!(text.starts_with("cannot decide: the controllers"), "{text}");
         assert!(text.contains("leaderelection lost"), "{text}");
     }
     // It ended badly, as it should.

@@ -327,13 +327,13 @@ async fn transitions_are_reported_and_counted() {
     let registry = Registry::new();
     let metrics = LeaseMetrics::new(&registry).unwrap();
     let text = || TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::new(Mutex::new(Vec::new()));
     let door = Door::new(&world.server);
     let elector = world.elector(door.clone(), Clock::system(), "one", |options| options.release_on_exit = true);
     let elector = elector.metrics(&metrics).on_transition({
-        let told = Arc::clone(&told);
+        let reported = Arc::clone(&reported);
         move |transition| {
-            told.lock().push(match (transition, transition.event()) {
+            reported.lock().push(match (transition, transition.event()) {
                 (_, Some((lease, note))) => format!("{note} on {}", lease.key()),
                 (Transition::NewLeader { identity }, _) => format!("new leader {identity}"),
                 _ => unreachable!("every other transition is an event"),
@@ -357,7 +357,7 @@ async fn transitions_are_reported_and_counted() {
     assert_eq!(one.stop().await, Ended::Stopped);
     assert!(text().contains("leader_election_master_status{name=\"test\"} 0\n"), "{}", text());
     assert_eq!(
-        *told.lock(),
+        *reported.lock(),
         [
             "new leader other",
             "new leader one",

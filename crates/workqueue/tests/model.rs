@@ -361,7 +361,7 @@ async fn apply(
             model.advance(millis);
         }
         Step::Shutdown(how) => {
-            // The drain itself would wait; that the queue is told is enough.
+            // The drain itself would wait; that the queue is notified is enough.
             let _ = Box::pin(queue.shutdown(how)).as_mut().poll(&mut Context::from_waker(Waker::noop()));
             model.shut_down(how);
         }

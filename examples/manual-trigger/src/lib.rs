@@ -16,7 +16,7 @@ use steersman::runtime::serving::{Request, Response, Serving};
 use steersman::runtime::source::{self, Sender};
 use steersman::runtime::{Action, Context, Controller, Error, Manager, Reconciler, Runnable};
 
-/// The controller: tells whoever listens which key it looked at.
+/// The controller: it sends each key that it reconciled to a channel.
 pub struct Looker<F>(F);
 
 impl<F: Fn(&ObjectKey) + Send + Sync + 'static> Reconciler for Looker<F> {

@@ -115,7 +115,7 @@ pub fn definition() -> Value {
     })
 }
 
-/// Tells API servers of the webhooks. In a cluster they are found by a `service`; on one machine a `url` does.
+/// Registers the webhooks with API servers. In a cluster they are found by a `service`; on one machine a `url` does.
 #[must_use]
 pub fn registrations(url: &str, authority_pem: &str) -> [Value; 2] {
     let registration = |kind: &str, path: &str| {

@@ -14,13 +14,13 @@ use steersman::model::View;
 use steersman::runtime::{Action, Context, Controller, Error, Manager, Reconciler, handler};
 
 /// Hears which ConfigMaps a Pod owns.
-type Told = Box<dyn Fn(&ObjectKey, Vec<String>) + Send + Sync>;
+type Report = Box<dyn Fn(&ObjectKey, Vec<String>) + Send + Sync>;
 
 /// The controller: what it reads from.
 pub struct Belongings {
     pods: Lister<Typed<Pod>>,
     by_owner: Index<String, Typed<ConfigMap>>,
-    told: Told,
+    report: Report,
 }
 
 impl Reconciler for Belongings {
@@ -29,13 +29,16 @@ impl Reconciler for Belongings {
         let uid = pod.meta().uid.to_string();
         let mut owned: Vec<_> = self.by_owner.get(&uid).iter().map(|map| View::meta(&**map).name.to_string()).collect();
         owned.sort_unstable();
-        (self.told)(key, owned);
+        (self.report)(key, owned);
         Ok(Action::Done)
     }
 }
 
-/// Adds the controller to a manager. `told` hears what each Pod owns, whenever that changes.
-pub fn add_belongings(manager: &Manager, told: impl Fn(&ObjectKey, Vec<String>) + Send + Sync + 'static) -> Controller {
+/// Adds the controller to a manager. `report` is called with what each Pod owns, whenever that changes.
+pub fn add_belongings(
+    manager: &Manager,
+    report: impl Fn(&ObjectKey, Vec<String>) + Send + Sync + 'static,
+) -> Controller {
     let maps = manager.informers().typed::<ConfigMap>(Selection::everything());
     // An index, so that no pass looks through a whole namespace.
     let by_owner = maps.index(|map: &Typed<ConfigMap>| {
@@ -44,5 +47,5 @@ pub fn add_belongings(manager: &Manager, told: impl Fn(&ObjectKey, Vec<String>) 
     manager
         .controller::<Pod>("belongings")
         .watches::<ConfigMap>(handler::owner(resource_of::<Pod>()))
-        .reconcile_with(Belongings { pods: manager.lister(), by_owner, told: Box::new(told) })
+        .reconcile_with(Belongings { pods: manager.lister(), by_owner, report: Box::new(report) })
 }

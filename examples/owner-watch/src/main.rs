@@ -1,4 +1,4 @@
-//! Runs the controller in the cluster of your kubeconfig: a Pod gets a ConfigMap, and the controller is told of it.
+//! Runs the controller in the cluster of your kubeconfig: a Pod gets a ConfigMap, and the controller is notified.
 
 use std::error::Error;
 use std::time::Duration;
@@ -18,10 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn main() -> Result<(), Box<dyn Error>> {
     let client = connection::connect(connection::Options::default()).await?;
     let manager = Manager::new(client.clone(), ManagerOptions::default())?;
-    let (told, mut hears) = mpsc::unbounded_channel();
+    let (report, mut hears) = mpsc::unbounded_channel();
     add_belongings(&manager, move |key, owned| {
         // Nobody listens any more when the program ends.
-        let _ = told.send((key.name.to_string(), owned));
+        let _ = report.send((key.name.to_string(), owned));
     });
     let stop = CancellationToken::new();
     let running = tokio::spawn({

@@ -9,7 +9,7 @@ use kube::Resource;
 use steersman::testing::{Failure, TestCluster, objects};
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_is_told_of_the_config_maps_that_it_owns() -> Result<(), Failure> {
+async fn a_pod_is_notified_of_the_config_maps_that_it_owns() -> Result<(), Failure> {
     let seen = Arc::new(Mutex::new(BTreeMap::new()));
     let diary = Arc::clone(&seen);
     let cluster = TestCluster::builder()

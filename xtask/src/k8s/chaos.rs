@@ -13,8 +13,8 @@ use crate::{process, workspace};
 const USAGE: &str = "\
 usage: cargo xtask k8s chaos [--minutes N] [--seed S] [--ours-only] [--short]
 
-  --minutes N   how long each storm lasts (2, unless told otherwise); healing and rest take up to three minutes more
-  --seed S      the seed of load and faults (1, unless told otherwise)
+  --minutes N   how long each storm lasts (2 by default); healing and rest take up to three minutes more
+  --seed S      the seed of load and faults (1 by default)
   --ours-only   without kube-controller-manager, and without writing the table to docs/reliability.md
   --short       half a minute, ours only: what the rig tier does";
 

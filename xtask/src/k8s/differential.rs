@@ -13,12 +13,12 @@ const USAGE: &str = "\
 usage: cargo xtask k8s differential [--seed S] [--seeds N] [--sequences N] [--only FAMILY,...] [--controllers LIST] [--save]
        cargo xtask k8s churn [--minutes N] [--seed S] [--ours-only] [--save]
 
-  --seed S            the seed, or the first of several (1, unless told otherwise)
-  --seeds N           how many seeds, each on fresh servers (1, unless told otherwise)
-  --sequences N       how many sequences for each seed, one after the other (1, unless told otherwise)
+  --seed S            the seed, or the first of several (1 by default)
+  --seeds N           how many seeds, each on fresh servers (1 by default)
+  --sequences N       how many sequences for each seed, one after the other (1 by default)
   --only FAMILY,...   some families of the load
-  --controllers LIST  the flag of both managers; all 49, unless told otherwise
-  --minutes N         how long the churn lasts for each manager (10, unless told otherwise)
+  --controllers LIST  the flag of both managers; all 49 by default
+  --minutes N         how long the churn lasts for each manager (10 by default)
   --ours-only         without kube-controller-manager
   --save              writes the tables to docs/differential.md";
 
@@ -52,8 +52,8 @@ pub(crate) fn run(bin: &Path, args: &[String]) -> Result<()> {
     }
     let mut table = Command::new(&program);
     table.current_dir(workspace::root()).arg("table").args(&outcomes).args(wanted.save.then_some("--save"));
-    let told = process::run(&mut table);
-    failed.map_or(told, Err)
+    let shown = process::run(&mut table);
+    failed.map_or(shown, Err)
 }
 
 /// Lets both managers work for a time, one after the other.

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use super::Finding;
 
-/// The crates that others depend on.
-const LIBRARIES: [&str; 11] = [
+/// The crates that others depend on, and the program.
+const LIBRARIES: [&str; 14] = [
+    "apiserver",
     "base",
     "cel",
+    "cli",
+    "controllers",
     "informer",
     "model",
     "nodes",

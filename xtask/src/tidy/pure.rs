@@ -90,7 +90,7 @@ mod tests {
             ("crates/controllers/src/endpointslice/metrics.rs", "//! Pure: what is counted.\n", true),
             ("crates/controllers/src/replicaset.rs", "", false),
             ("crates/runtime/src/manager/status.rs", "", false),
-            ("crates/workqueue/src/state.rs", "//! The queue.\n//!\n//! Pure: it is told the time.\n", true),
+            ("crates/workqueue/src/state.rs", "//! The queue.\n//!\n//! Pure: it takes the time.\n", true),
             ("crates/workqueue/src/state.rs", "//! The queue is not\n// Pure: anything\n", false),
         ] {
             assert_eq!(is_pure(Path::new(path), text), want, "{path}: {text}");

@@ -84,7 +84,7 @@ impl Resident {
         Self { pids: vec![child.process.id()], ours: true }
     }
 
-    /// etcd and kube-apiserver of the rig that we run in: both are told its directory. None elsewhere.
+    /// etcd and kube-apiserver of the rig that we run in: both have its directory in their flags. None elsewhere.
     pub(crate) fn rig() -> Self {
         let Some(dir) = std::env::var("STEERSMAN_RIG_DIR").ok() else { return Self { pids: Vec::new(), ours: false } };
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();

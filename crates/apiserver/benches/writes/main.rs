@@ -55,7 +55,7 @@ fn main() {
 
 async fn measure(kind: &str, count: usize) {
     let heavy_work = HeavyWork::BlockingPool;
-    let server = ApiServer::new(Options { heavy_work, authorization: Authorization::Rbac, ..Options::default() });
+    let server = ApiServer::new(Options::default().heavy_work(heavy_work).authorization(Authorization::Rbac));
     let token = server.admin_token().expect("a token").to_owned();
     let server = server.requiring_authentication();
     let send = async |method: Method, path: &str, body: Bytes| {

@@ -18,7 +18,7 @@ const CLIENTS: usize = 64;
 pub(crate) fn measure(kind: &str, count: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let server = ApiServer::new(Options { authorization: Authorization::Rbac, ..Options::default() });
+        let server = ApiServer::new(Options::default().authorization(Authorization::Rbac));
         let listening = Listening::start(&server, ListenOptions::default()).await.expect("a free port");
         let kubeconfig = std::env::temp_dir().join(format!("steersman-writes-{}.kubeconfig", std::process::id()));
         listening.write_kubeconfig(&kubeconfig).expect("a file");

@@ -1,4 +1,4 @@
-//! Tokens in secrets: who they are, and the note of the day on which one was last used, by which a controller tells those that
+//! Tokens in secrets: who they are, and the note of the day on which one was last used, by which a controller finds those that
 //! nobody uses. Follows `pkg/serviceaccount/legacy.go`.
 
 use base64::Engine as _;

@@ -43,6 +43,7 @@ pub struct TokenKey(Keys);
 
 /// A key cannot be made or used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BadKey {
     /// It cannot be created, or is not a key.
     #[error("cannot make a key: {0}")]

@@ -8,7 +8,7 @@ struct Scanner<'a> {
     rest: &'a [u8],
 }
 
-/// What is open around the next value.
+/// The kind of an open bracket around the next value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
     Object,

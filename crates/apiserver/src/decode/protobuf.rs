@@ -23,7 +23,7 @@ use super::{json, utf8};
 use crate::schema;
 use table::{Field, Holds, Message, Often, Place};
 
-/// What every body begins with: `k8s` and a zero.
+/// The beginning of every body: `k8s` and a zero.
 const MAGIC: &[u8] = b"k8s\0";
 /// Messages in messages; the same bound as that of JSON.
 const DEPTH_MAX: usize = 128;
@@ -40,7 +40,7 @@ enum Wire<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What is left of a message.
+/// The unread rest of a message.
 struct Reader<'a>(&'a [u8]);
 
 /// The envelope of a body: `runtime.Unknown`.

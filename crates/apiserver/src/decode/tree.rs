@@ -21,20 +21,21 @@ const YAML_DOCUMENTS_MAX: usize = 1024;
 /// thread has 2 MiB. A thread that runs out of stack takes the process with it.
 pub(super) const YAML_DEPTH_MAX: usize = 64;
 
-/// How many events aliases may stand for in a small text; each may take 160 bytes. In a larger one it is one for some bytes.
-/// Aliases of aliases would make a tree of any size from a few hundred bytes.
+/// The maximum number of events that aliases may stand for in a small text; each may take 160 bytes. In a larger one it
+/// is one for some bytes. Aliases of aliases would make a tree of any size from a few hundred bytes.
 const YAML_ALIASED_EVENTS_MIN: usize = 1 << 12;
 const YAML_BYTES_PER_ALIASED_EVENT: usize = 4;
-/// How many bytes the scalars of a small text may have, and of a larger one for each byte of text; without aliases they have one at most.
+/// The maximum bytes of the scalars of a small text, and of a larger one for each byte of text; without aliases it is
+/// one at most.
 const YAML_SCALAR_BYTES_MIN: usize = 1 << 16;
 const YAML_SCALAR_BYTES_PER_BYTE: usize = 8;
-/// What go-yaml says of a text in which aliases stand for too much.
+/// The error of go-yaml for a text in which aliases stand for too much.
 const ALIASING: &str = "document contains excessive aliasing";
 
-/// What a reading has found besides the tree.
+/// The results of a reading besides the tree.
 #[derive(Default)]
 struct Found {
-    /// Where we are; kept only in the second reading.
+    /// The current path; kept only in the second reading.
     path: Option<String>,
     has_duplicates: bool,
     duplicates: Findings,

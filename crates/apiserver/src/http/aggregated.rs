@@ -8,7 +8,6 @@ use super::path::{ResourcePath, Target};
 use super::respond::Responder;
 use crate::aggregated::{self, Aggregated};
 use crate::auth::User;
-use crate::auth::rbac::Attributes;
 use crate::registry::Registry;
 use crate::status::Status;
 
@@ -52,16 +51,7 @@ fn resource(
         _ if is_named => "delete",
         _ => "deletecollection",
     };
-    let wanted = Attributes {
-        verb: verb.to_owned(),
-        namespace: path.namespace.clone(),
-        group: path.group.clone(),
-        resource: path.plural.clone(),
-        subresource: path.subresource.clone(),
-        name: path.name.clone(),
-        path: None,
-    };
-    registry.authorize(user, &wanted)?;
+    registry.authorize(user, &path.attributes(verb))?;
     if !matches!(verb, "get" | "list") {
         return Err(Status::method_not_allowed());
     }

@@ -24,16 +24,16 @@ use crate::registry::query::Query;
 use crate::webhook::CALLERS_MAX;
 
 /// The maximum number of reads in flight: `--max-requests-inflight`.
-pub const READS_MAX: usize = 400;
+pub(crate) const READS_MAX: usize = 400;
 /// The maximum number of writes in flight: `--max-mutating-requests-inflight`.
-pub const WRITES_MAX: usize = 200;
+pub(crate) const WRITES_MAX: usize = 200;
 /// The time limit of a request: `--request-timeout`.
-pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// A request is heavy if its body, or the object that it changes, is larger than this.
-pub const HEAVY_BYTES: usize = 64 << 10;
+pub(crate) const HEAVY_BYTES: usize = 64 << 10;
 
-/// Where heavy requests run: those with a large body or object, definitions, objects with rules that may cost much, YAML with
-/// aliases, lists, and documents about the whole API.
+/// The threads on which heavy requests run. Heavy are those with a large body or object, definitions, objects with
+/// rules that may cost much, YAML with aliases, lists, and documents about the whole API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeavyWork {
     /// On the thread that receives them. For tests and simulations: paused time does not wait for other threads, and a
@@ -46,6 +46,7 @@ pub enum HeavyWork {
 
 /// The limits of requests in flight, and the time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RequestLimits {
     /// The maximum number of reads.
     pub reads_max: usize,
@@ -79,6 +80,29 @@ pub(super) enum Class {
 impl Default for RequestLimits {
     fn default() -> Self {
         Self { reads_max: READS_MAX, writes_max: WRITES_MAX, timeout: REQUEST_TIMEOUT }
+    }
+}
+
+impl RequestLimits {
+    /// Sets the maximum number of reads in flight.
+    #[must_use]
+    pub fn reads_max(mut self, reads_max: usize) -> Self {
+        self.reads_max = reads_max;
+        self
+    }
+
+    /// Sets the maximum number of writes in flight.
+    #[must_use]
+    pub fn writes_max(mut self, writes_max: usize) -> Self {
+        self.writes_max = writes_max;
+        self
+    }
+
+    /// Sets the time limit of a request.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum Shape {
     MetadataList,
 }
 
-/// What the client accepts.
+/// The formats that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
     pub(crate) encoding: Encoding,

@@ -2,6 +2,7 @@
 //!
 //! Follows `apiserver/pkg/endpoints/request/requestinfo.go` of Kubernetes 1.37.
 
+use crate::auth::rbac::Attributes;
 use crate::registry::query::decode;
 
 /// The target of a path.
@@ -34,6 +35,21 @@ pub(crate) struct ResourcePath {
     pub(crate) is_watch: bool,
     /// Whether there are segments behind the subresource.
     pub(crate) has_rest: bool,
+}
+
+impl ResourcePath {
+    /// Returns the attributes of a request with this verb, for the authorizer.
+    pub(super) fn attributes(&self, verb: &str) -> Attributes {
+        Attributes {
+            verb: verb.to_owned(),
+            namespace: self.namespace.clone(),
+            group: self.group.clone(),
+            resource: self.plural.clone(),
+            subresource: self.subresource.clone(),
+            name: self.name.clone(),
+            path: None,
+        }
+    }
 }
 
 /// Parses a path.

@@ -94,7 +94,7 @@ impl ApiServer {
 }
 
 impl ApiServer {
-    /// Authorizes a request for a resource that is not served: whoever has no right to it is not told that.
+    /// Authorizes a request for a resource that is not served: a client without a right to it does not learn that.
     pub(super) fn authorize_unknown(
         &self,
         parts: &Parts,
@@ -103,15 +103,9 @@ impl ApiServer {
         user: &User,
     ) -> Result<(), Status> {
         let is_watch = path.is_watch || path.name.is_empty() && query.flag("watch");
-        let verb = verb_of(&parts.method, path, is_watch).map(|verb| verb.name().to_owned());
-        let attributes = Attributes {
-            verb: verb.unwrap_or_else(|| parts.method.as_str().to_ascii_lowercase()),
-            namespace: path.namespace.clone(),
-            group: path.group.clone(),
-            resource: path.plural.clone(),
-            subresource: path.subresource.clone(),
-            name: path.name.clone(),
-            path: None,
+        let attributes = match verb_of(&parts.method, path, is_watch) {
+            Some(verb) => path.attributes(verb.name()),
+            None => path.attributes(&parts.method.as_str().to_ascii_lowercase()),
         };
         self.registry.authorize(user, &attributes)
     }
@@ -191,16 +185,10 @@ fn attributes(row: &Row, path: &ResourcePath, verb: Verb, query: &Query) -> Attr
         Verb::List | Verb::Watch if path.name.is_empty() => selected_name(query).unwrap_or_default(),
         _ => path.name.clone(),
     };
-    Attributes {
-        verb: verb.name().to_owned(),
-        // A right to a namespace is a right within the namespace.
-        namespace: if row.rules.strategy.is_namespace { path.name.clone() } else { path.namespace.clone() },
-        group: row.resource.group.to_string(),
-        resource: row.resource.plural.to_string(),
-        subresource: path.subresource.clone(),
-        name,
-        path: None,
-    }
+    let asked = path.attributes(verb.name());
+    // A right to a namespace is a right within the namespace.
+    let namespace = if row.rules.strategy.is_namespace { path.name.clone() } else { path.namespace.clone() };
+    Attributes { namespace, name, ..asked }
 }
 
 /// Returns the only name that a field selector matches, if there is one.
@@ -231,7 +219,7 @@ fn check_verb(row: &Row, path: &ResourcePath, verb: Verb) -> Result<(), Status> 
     Ok(())
 }
 
-/// What upstream calls the options of a write.
+/// Returns upstream's name for the options of a write.
 const fn write_options_kind(verb: Verb) -> Option<&'static str> {
     match verb {
         Verb::Create => Some("CreateOptions"),

@@ -30,7 +30,7 @@ pub(crate) struct Rules {
     /// Sets fields that the object leaves out. Idempotent: it runs on creates, updates and after patches, as upstream's
     /// decoding does.
     pub(crate) default: fn(&mut Value),
-    /// Adds what upstream's conversion from its internal form adds to an object: owners are told of that, too.
+    /// Adds what upstream's conversion from its internal form adds to an object: its owners are recorded, too.
     pub(crate) converted: fn(&mut Value),
     /// Sets, keeps or drops the fields that are not the client's, before validation. On a create, `metadata.uid` and
     /// `metadata.creationTimestamp` are set.
@@ -54,7 +54,7 @@ pub(crate) struct Rules {
     pub(crate) resets: &'static [&'static str],
     /// The admission plug-ins of the kind.
     pub(crate) admission: Admission,
-    /// How creates, updates and deletions differ from the usual ones.
+    /// The strategy: the ways in which creates, updates and deletions differ from the usual ones.
     pub(crate) strategy: Strategy,
     /// The stored form, if it is not the served one.
     pub(crate) stored_as: Option<StoredAs>,
@@ -70,7 +70,7 @@ pub(crate) struct Rules {
     pub(crate) after_write: fn(&Registry, &Arc<Object>),
     /// Runs after an object has been deleted.
     pub(crate) after_delete: fn(&Registry, &Value),
-    /// How objects are shown in tables.
+    /// The columns and cells in tables.
     pub(crate) printer: Printer,
 }
 

@@ -6,7 +6,7 @@
 //!    and a closed one looks like a reset to them.
 //!
 //! hyper has one time for the last two, counted from the end of the request before. It asks a [`Timer`] for it whenever it
-//! begins to wait for headers, so a timer that also knows when bytes came can tell the two apart.
+//! begins to wait for headers, so a timer that also knows when bytes came can distinguish the two.
 
 use std::io;
 use std::pin::Pin;
@@ -50,7 +50,7 @@ enum Head {
 
 /// The time limit of headers.
 struct HeadSleep {
-    /// When the connection has been idle for too long.
+    /// The time at which the connection has been idle for too long.
     idle_until: Instant,
     patience: Duration,
     head: Arc<Mutex<Head>>,

@@ -28,6 +28,7 @@ pub struct Certificate {
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PkiError {
     /// It cannot be created.
     #[error("cannot make a certificate: {0}")]

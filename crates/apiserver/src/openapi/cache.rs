@@ -1,7 +1,7 @@
 //! The documents as they are sent, made once.
 //!
 //! 1. A document is made when it is first asked for, and kept until a definition that it describes comes, changes or goes.
-//! 2. Its tag is the `hash` of its address in `/openapi/v3`: clients that have it are told so (304).
+//! 2. Its tag is the `hash` of its address in `/openapi/v3`: clients that have it get 304.
 //! 3. What is kept is bounded by what is served: documents of definitions that are gone are dropped with the next one made.
 
 use std::collections::BTreeMap;

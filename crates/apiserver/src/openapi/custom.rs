@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::openapi::schemas::{Dialect, reference};
 use crate::registry::Row;
 
-/// What the schemas of custom resources refer to.
+/// The schemas that those of custom resources refer to.
 pub(super) const USED: [&str; 2] =
     ["io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"];
 

@@ -14,9 +14,9 @@ struct Operation {
     method: &'static str,
     /// `x-kubernetes-action`
     action: &'static str,
-    /// How `operationId` begins.
+    /// The beginning of `operationId`.
     name: &'static str,
-    /// What it does with an object, and with a part of one.
+    /// The description for an object, and for a part of one.
     says: [&'static str; 2],
     parameters: &'static [(&'static str, &'static str)],
 }

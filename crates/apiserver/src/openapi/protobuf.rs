@@ -18,7 +18,7 @@ struct Field {
     form: Form,
 }
 
-/// How a value of JSON becomes a field.
+/// The way in which a JSON value becomes a field.
 #[derive(Clone, Copy)]
 enum Form {
     Text,

@@ -8,14 +8,14 @@ use crate::openapi::descriptions;
 use crate::registry::Row;
 use crate::schema;
 
-/// Which version of OpenAPI a schema is written in.
+/// The version of OpenAPI in which a schema is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     V2,
     V3,
 }
 
-/// What every group uses besides its own kinds.
+/// The schemas that every group uses besides its own kinds.
 const COMMON: [&str; 3] = [
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",

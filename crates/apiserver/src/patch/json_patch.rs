@@ -120,7 +120,7 @@ fn or_added(object: &Value, operation: PatchOperation) -> PatchOperation {
     }
 }
 
-/// How deep the place is that an operation writes to, with what it writes there.
+/// Returns the depth of the object at the place that an operation writes to, with what it writes there.
 fn depth_after(object: &Value, operation: &PatchOperation, work: &Work) -> Result<usize, PatchError> {
     let written = match operation {
         PatchOperation::Add(add) => Some(&add.value),
@@ -157,7 +157,7 @@ fn depth(value: &Value, work: &Work) -> Result<usize, PatchError> {
     Ok(1 + deepest)
 }
 
-/// How many elements of lists an operation shifts, at most.
+/// Returns the maximum number of list elements that an operation shifts.
 fn shifted(object: &Value, operation: &PatchOperation) -> usize {
     let elements_beside = |pointer: &str| {
         let list = pointer.rfind('/').and_then(|end| object.pointer(&pointer[..end]));

@@ -11,17 +11,17 @@ use serde_json::Value;
 use super::PatchError;
 use super::work::Work;
 
-/// What it costs to look an element up, besides the bytes of what it is known by.
+/// The cost of looking an element up, besides the bytes of its identity.
 const STEPS_PER_ELEMENT: usize = 16;
 /// Up to this many elements upstream sorts by insertion, which shows when elements are in no order.
 const INSERTION_SORTED_MAX: usize = 20;
 
-/// How elements are told apart: by a field of theirs, or as they are.
+/// The identity of elements: one of their fields, or the whole element.
 #[derive(Clone, Copy)]
 pub(super) struct Identity<'a>(pub(super) Option<&'a str>);
 
-/// Where the elements of a list are. Lists come from clients and may be long, so they are never searched through for
-/// each element of another.
+/// The positions of the elements of a list. Lists come from clients and may be long, so they are never searched through
+/// for each element of another.
 pub(super) struct Places<'a> {
     identity: Identity<'a>,
     places: HashMap<String, usize>,
@@ -92,7 +92,7 @@ fn interleave(left: Vec<Placed>, right: Vec<Placed>) -> Vec<Value> {
 // === impl Identity ===
 
 impl Identity<'_> {
-    /// What an element is known by, as text: equal values have equal texts, because keys are sorted.
+    /// Returns the identity of an element as text: equal values have equal texts, because keys are sorted.
     pub(super) fn of(self, element: &Value) -> String {
         match self.0 {
             None => element.to_string(),
@@ -104,7 +104,7 @@ impl Identity<'_> {
 // === impl Places ===
 
 impl<'a> Places<'a> {
-    /// Where the elements of a list are; what they are known by is paid for.
+    /// Returns the positions of the elements of a list; the work for their identities is counted.
     pub(super) fn of(list: &[Value], identity: Identity<'a>, work: &Work) -> Result<Self, PatchError> {
         let mut places = Self { identity, places: HashMap::with_capacity(list.len()) };
         for (place, element) in list.iter().enumerate() {

@@ -13,7 +13,7 @@ pub(crate) struct Reached {
     pub(crate) sent: HashSet<String>,
 }
 
-/// What a merge patch reaches.
+/// Returns the part of an object that a merge patch reaches.
 pub(super) fn merged(original: &Value, patch: &Value) -> Reached {
     let mut reached = Reached::default();
     reach(original, patch, String::new(), &mut reached);
@@ -33,7 +33,7 @@ fn reach(original: &Value, patch: &Value, pointer: String, reached: &mut Reached
     reached.objects.insert(pointer);
 }
 
-/// What the operations of a JSON patch go through.
+/// Returns the part of an object that the operations of a JSON patch go through.
 pub(super) fn traversed(patch: &Value) -> Reached {
     let mut objects = HashSet::from([String::new()]);
     let mut sent = HashSet::new();
@@ -50,8 +50,8 @@ pub(super) fn traversed(patch: &Value) -> Reached {
     Reached { objects, sent }
 }
 
-/// What upstream says of a value of the wrong type in the result of a strategic merge patch, which it does not decode from
-/// JSON: `fromUnstructured` of `apimachinery/pkg/runtime/converter.go`.
+/// Returns upstream's error for a value of the wrong type in the result of a strategic merge patch, which it does not
+/// decode from JSON: `fromUnstructured` of `apimachinery/pkg/runtime/converter.go`.
 pub(super) fn converted(problem: &str) -> String {
     let parts = problem.strip_prefix("json: cannot unmarshal ").and_then(|rest| {
         let (found, rest) = rest.split_once(" into Go ")?;

@@ -23,7 +23,7 @@ const SET_ELEMENT_ORDER: &str = "$setElementOrder";
 
 type Object = Map<String, Value>;
 
-/// What is known about the object that is being merged.
+/// The schema of the object that is being merged.
 #[derive(Clone, Copy)]
 enum Level<'a> {
     Struct(&'static Struct),
@@ -159,7 +159,7 @@ fn merge_ordered_lists(
     Ok(())
 }
 
-/// What the patch says about a list must be in the order that it sets.
+/// Checks that the elements of a patch are in the order that it sets.
 fn check_order(patch: &[Value], order: &[Value], key: Option<&str>, work: &Work) -> Result<(), PatchError> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());

@@ -7,8 +7,8 @@ use std::cell::Cell;
 
 use super::PatchError;
 
-/// How many steps a patch may take: each is a node that is walked, an element that is moved or a byte that is compared.
-/// The largest patch that changes every element of the largest object once takes fewer.
+/// The maximum number of steps of a patch: each is a node that is walked, an element that is moved or a byte that is
+/// compared. The largest patch that changes every element of the largest object once takes fewer.
 pub(super) const STEPS_MAX: usize = 1 << 24;
 
 /// The steps that a patch has taken.

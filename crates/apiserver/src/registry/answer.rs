@@ -10,7 +10,7 @@ use crate::store::Object;
 
 /// The answer to a call.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The HTTP status.
     pub code: u16,
     /// The body.
@@ -21,7 +21,7 @@ pub struct Answer {
 
 /// The body of an answer.
 #[derive(Debug)]
-pub enum Content {
+pub(crate) enum Content {
     /// An object in its stored form.
     Stored(Arc<Object>),
     /// An object in another form.
@@ -38,7 +38,7 @@ pub enum Content {
 
 /// A list, not yet encoded.
 #[derive(Debug)]
-pub struct ListAnswer {
+pub(crate) struct ListAnswer {
     /// The objects.
     pub objects: Vec<Arc<Object>>,
     /// The revision they are from.
@@ -54,13 +54,13 @@ pub struct ListAnswer {
 impl Answer {
     /// Returns 200 with this body.
     #[must_use]
-    pub fn ok(body: Content) -> Self {
+    pub(crate) fn ok(body: Content) -> Self {
         Self { code: 200, body, warnings: Vec::new() }
     }
 
     /// Returns 201 with this body.
     #[must_use]
-    pub fn created(body: Content) -> Self {
+    pub(crate) fn created(body: Content) -> Self {
         Self { code: 201, body, warnings: Vec::new() }
     }
 

@@ -12,7 +12,7 @@ use crate::schema::FieldValidation;
 
 /// A request about a resource.
 #[derive(Debug)]
-pub struct Call {
+pub(crate) struct Call {
     /// The resource.
     pub row: Arc<Row>,
     /// The namespace; empty for all namespaces and for cluster-wide resources.
@@ -27,13 +27,13 @@ pub struct Call {
     pub query: query::Query,
     /// Whether this is a dry run.
     pub dry_run: bool,
-    /// What happens to unknown and duplicate fields.
+    /// The treatment of unknown and duplicate fields.
     pub field_validation: FieldValidation,
-    /// Who owns the fields that it changes.
+    /// The manager that owns the fields that it changes.
     pub manager: String,
     /// Whether an apply takes fields that others own.
     pub force: bool,
-    /// What it needs to ask webhooks; none if there is nobody to ask.
+    /// The session that calls webhooks; none if no webhook is concerned.
     pub(crate) session: Option<Arc<Session>>,
 }
 
@@ -59,7 +59,7 @@ impl Call {
 
     /// Returns the key of the object.
     #[must_use]
-    pub fn key(&self) -> ObjectKey {
+    pub(crate) fn key(&self) -> ObjectKey {
         ObjectKey::new(&self.namespace, &self.name)
     }
 }

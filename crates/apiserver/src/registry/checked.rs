@@ -83,7 +83,7 @@ impl Checked {
             Some(_) => BodyError::Other(status),
             None => BodyError::OtherKind(not_decoded(row, &object), status),
         })?;
-        // The one empty list that Go can tell from an absent one: all managers give up what they own.
+        // The one empty list that Go can distinguish from an absent one: all managers give up what they own.
         let gives_up = object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
         let Resource { group, version, kind, .. } = &row.resource;
         if let Some(map) = object.as_object_mut() {

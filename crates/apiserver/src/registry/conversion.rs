@@ -23,16 +23,16 @@ use crate::kinds::shared::json::text;
 use crate::status::Status;
 use crate::webhook::{ClientConfig, Line, decode_answer, line_of_thread};
 
-/// How long a conversion may take: client-go's default for calls without a deadline of their own.
+/// The time limit of a conversion: client-go's default for calls without a deadline of their own.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const GROUP: &str = "apiextensions.k8s.io";
 const KIND: &str = "ConversionReview";
 /// The versions of reviews that are known.
 pub(crate) const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
-/// Who converts the objects of a definition.
+/// The webhook that converts the objects of a definition.
 #[derive(Debug)]
-pub struct Conversion {
+pub(crate) struct Conversion {
     client: ClientConfig,
     review_versions: Vec<String>,
     registry: Weak<Registry>,
@@ -171,7 +171,7 @@ fn read(uid: &str, api_version: &str, body: &[u8]) -> Result<Vec<Value>, String>
     }
 }
 
-/// What is wrong with a converted object.
+/// An error of a converted object.
 enum Wrong {
     /// It has no kind: all that is said.
     Unreadable(String),

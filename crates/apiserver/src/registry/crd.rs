@@ -41,11 +41,12 @@ use crate::store::{Change, Collection, Expect, Range};
 pub(crate) use conditions::{APPROVAL, approval, set_condition};
 use conditions::{UsedNames, is_true};
 
-/// How long names are accepted before a definition is established. Upstream waits too, so that all servers know it.
+/// The time for which names are accepted before a definition is established. Upstream waits too, so that all servers
+/// know it.
 const ESTABLISH_AFTER: Duration = Duration::from_millis(5);
-/// How long a deleted definition stays before its objects are deleted.
+/// The time for which a deleted definition stays before its objects are deleted.
 const CLEAN_UP_AFTER: Duration = Duration::from_millis(5);
-/// How long the history of a deleted definition's objects is kept: as long as upstream lets requests finish.
+/// The time for which the history of a deleted definition's objects is kept: as long as upstream lets requests finish.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
 
 /// The rules of custom resources.
@@ -55,7 +56,7 @@ static CUSTOM: Rules = Rules::DEFAULT.status_resets(&["metadata", "spec"]).with_
     ..Strategy::GENERATION
 });
 
-/// How a definition is served.
+/// A definition as it is served.
 #[derive(Debug)]
 pub(crate) struct Served {
     spec: Value,
@@ -63,7 +64,7 @@ pub(crate) struct Served {
     is_terminating: bool,
     /// Whether stored objects may not be what the schemas say.
     is_reshaped: bool,
-    /// When it is no longer served so.
+    /// Cancelled when it is no longer served this way.
     withdrawn: CancellationToken,
 }
 
@@ -128,7 +129,7 @@ impl Registry {
         let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return false };
         let mut definition = definition.clone();
         if let Some((stored, _)) = self.definition(name) {
-            self.tell_own_status(Arc::clone(&row), &stored, &mut definition);
+            self.record_own_status(Arc::clone(&row), &stored, &mut definition);
         }
         let change = Change::Put(new_state(&row, &definition));
         match self.store.commit(&row.collection, &ObjectKey::cluster(name), Expect::Revision(revision), change) {
@@ -239,7 +240,7 @@ impl Registry {
             && self.store.list(collection, &Range::default(), None).is_ok_and(|page| !page.objects.is_empty())
     }
 
-    /// When a resource is no longer served as this row says; never if it is built in.
+    /// Returns a token that is cancelled when a resource is no longer served as this row says; never if it is built in.
     pub(crate) fn withdrawal_of(&self, row: &Row) -> CancellationToken {
         if row.custom.is_none() {
             return CancellationToken::new();
@@ -371,7 +372,7 @@ fn is_terminating(definition: &Value) -> bool {
     !definition["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// How discovery names what is stored: the beginning of a hash of group, version and kind.
+/// Returns discovery's name for the stored version: the beginning of a hash of group, version and kind.
 fn storage_hash(group: &str, version: &str, kind: &str) -> String {
     let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
     let Some(suite) = suite.tls13() else { return String::new() };
@@ -439,7 +440,7 @@ fn selectable_of(version: &Value) -> Vec<String> {
     paths.map(|path| path.trim_start_matches('.').to_owned()).collect()
 }
 
-/// What everybody is told who uses a deprecated version: the definition's words, or upstream's.
+/// Returns the warning to users of a deprecated version: the definition's words, or upstream's.
 fn deprecation_of(version: &Value, group: &str, kind: &str, versions: &[&Value]) -> Option<String> {
     if version["deprecated"] != Value::Bool(true) {
         return None;
@@ -458,7 +459,8 @@ fn deprecation_of(version: &Value, group: &str, kind: &str, versions: &[&Value])
     Some(format!("{group}/{name} {kind} is deprecated{instead}"))
 }
 
-/// Where the objects of a definition are kept: no group and no plural has a slash, and no two definitions have one name.
+/// Returns the collection of the objects of a definition: no group and no plural has a slash, and no two definitions
+/// have one name.
 fn collection_of(group: &str, plural: &str) -> Collection {
     CUSTOM.strategy.collection("", &format!("custom/{plural}.{group}"))
 }

@@ -28,9 +28,9 @@ use crate::schema::FieldValidation;
 /// The cost, by estimate, from which rules are heavy: a few milliseconds.
 const HEAVY_COST: u64 = 100_000;
 
-/// What a definition says about one version of its resource.
+/// The properties of one version of a definition's resource.
 #[derive(Debug)]
-pub struct Custom {
+pub(crate) struct Custom {
     /// `openAPIV3Schema`, as it is written.
     pub document: Value,
     /// `openAPIV3Schema`, as objects are held to it.
@@ -49,15 +49,15 @@ pub struct Custom {
     pub columns: Vec<Value>,
     /// `selectableFields`: their paths, without the leading point.
     pub selectable: Vec<String>,
-    /// What everybody is told who uses this version.
+    /// The warning to users of this version.
     pub warning: Option<String>,
-    /// Who converts objects between versions; none if versions differ in name only.
+    /// The webhook that converts objects between versions; none if versions differ in name only.
     pub conversion: Option<Arc<Conversion>>,
     /// Whether stored objects may not be what the schema says: it has changed, or versions have different ones.
     pub is_reshaped: bool,
 }
 
-/// What becomes of a null that the schema does not allow.
+/// The treatment of a null that the schema does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nulls {
     /// It is dropped, as in a body.
@@ -68,15 +68,15 @@ pub(crate) enum Nulls {
 
 /// A schema, read when the first object needs it: definitions that nobody uses hold what is written in them, and no more.
 #[derive(Debug, Default)]
-pub struct CustomSchema(OnceLock<Schema>);
+pub(crate) struct CustomSchema(OnceLock<Schema>);
 
 /// Rules of `x-kubernetes-validations`, compiled when the first object needs them.
 #[derive(Debug, Default)]
-pub struct CustomRules(OnceLock<Validator>);
+pub(crate) struct CustomRules(OnceLock<Validator>);
 
-/// Where the scale of a custom resource is.
+/// The paths of the scale of a custom resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScalePaths {
+pub(crate) struct ScalePaths {
     /// `specReplicasPath`
     pub spec: String,
     /// `statusReplicasPath`
@@ -144,7 +144,7 @@ impl Custom {
         put_back(object, kept);
     }
 
-    /// What is wrong with the object, or with its status if only that is written. What was wrong before is a warning.
+    /// Checks the object, or its status if only that is written. Errors that it had before are warnings.
     pub(crate) fn validate(
         &self,
         object: &Value,
@@ -210,7 +210,7 @@ impl CustomRules {
     }
 }
 
-/// What every object has and no schema describes.
+/// Removes and returns the fields that every object has and no schema describes.
 fn keep_aside(object: &mut Value) -> Vec<(String, Value)> {
     let Some(map) = object.as_object_mut() else { return Vec::new() };
     let names = ["apiVersion", "kind", "metadata"];

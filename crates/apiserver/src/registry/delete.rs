@@ -48,7 +48,7 @@ enum Propagation {
     Orphan,
 }
 
-/// What happens to dependents, as finalizers say it.
+/// The treatment of dependents, expressed as finalizers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Policy {
     /// Whether dependents become orphans.
@@ -57,7 +57,7 @@ pub(crate) struct Policy {
     pub(crate) foreground: bool,
 }
 
-/// How the deletion of an object begins: the answer of a [strategy](super::strategy::Strategy).
+/// The beginning of the deletion of an object: the answer of a [strategy](super::strategy::Strategy).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deletion {
     /// There is no grace period, or it is over: the object is deleted, unless it has finalizers.
@@ -72,7 +72,7 @@ pub(crate) enum Deletion {
     Pending,
 }
 
-/// What a deletion does to an object.
+/// The effect of a deletion on an object.
 enum Verdict {
     /// The object is terminating.
     Mark(Value),
@@ -316,7 +316,7 @@ impl DeleteOptions {
         Ok((options, errors))
     }
 
-    /// Returns the options as webhooks are told.
+    /// Returns the options as webhooks see them.
     fn to_json(&self) -> Value {
         let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
         if let Some(seconds) = self.grace_period_seconds {

@@ -21,7 +21,7 @@ use crate::store::{Object, Range, Unavailable, Wanted};
 const LENIENT: GeneralPurpose =
     GeneralPurpose::new(&base64::alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
-/// Which objects a list or a watch is about.
+/// The filter of a list or a watch.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     namespace: Istr,
@@ -29,7 +29,7 @@ pub(crate) struct Filter {
     fields: Vec<(FieldOf, bool, Istr)>,
 }
 
-/// Where the value of a selected field is.
+/// The place of a selected field's value.
 #[derive(Clone, Debug)]
 enum FieldOf {
     Name,
@@ -39,7 +39,7 @@ enum FieldOf {
     Declared(String),
 }
 
-/// Where a list goes on.
+/// The token with which a list continues.
 struct Token {
     revision: Option<u64>,
     from: ObjectKey,
@@ -171,7 +171,7 @@ impl Token {
     }
 }
 
-/// What Go says about bytes that are no JSON, as far as a token can show it.
+/// Returns Go's error for bytes that are no JSON, as far as a token can show it.
 fn json_problem(bytes: &[u8]) -> String {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => "unexpected end of JSON input".to_owned(),

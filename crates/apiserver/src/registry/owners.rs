@@ -2,7 +2,7 @@
 //!
 //! 1. Every write that a request makes, through whichever path, ends with the owners that kube-apiserver would record for
 //!    it: see [`steersman_structured_merge::manager`]. What the server does on its own moves nothing.
-//! 2. A write never fails because owners cannot be told; it keeps those that there were. An apply fails.
+//! 2. A write never fails because owners cannot be recorded; it keeps those that there were. An apply fails.
 //! 3. The types of a resource's fields are read when it is first written, once for all requests.
 //!
 //! Objects are compared in the form in which Go has them ([`schema::complete`]), in the version of the request. Follows
@@ -77,7 +77,7 @@ impl Registry {
             check_namespace(call, &mut object)?;
             check_name(call, &object)?;
             warnings.extend(object.dedup_owners(true));
-            Ok(Computed { object, warnings, owners: Owners::Told })
+            Ok(Computed { object, warnings, owners: Owners::Recorded })
         })?;
         Ok(updated.into())
     }
@@ -86,7 +86,7 @@ impl Registry {
     ///
     /// # Errors
     /// The stored object cannot be converted to the version of the request.
-    pub(crate) fn tell_owners(
+    pub(crate) fn record_owners(
         &self,
         call: &Call,
         part: Part,
@@ -98,7 +98,7 @@ impl Registry {
         let live = live.as_deref();
         let now = self.clock.now().to_string();
         let writer = Writer { manager: &call.manager, now: &now };
-        let told = self.with_managers(call, part, |managers| {
+        let recorded = self.with_managers(call, part, |managers| {
             if row.custom.is_some() {
                 return managers.update(live, object, writer);
             }
@@ -107,11 +107,11 @@ impl Registry {
             set_managed_fields(&mut new, given);
             (row.rules.converted)(&mut new);
             complete(row, &mut new);
-            let told = managers.update(live, &mut new, writer);
+            let recorded = managers.update(live, &mut new, writer);
             set_managed_fields(object, take_managed_fields(&mut new));
-            told
+            recorded
         });
-        if let Err(error) = told {
+        if let Err(error) = recorded {
             tracing::warn!(
                 kind = &*row.resource.kind, namespace = call.namespace, name = call.name, %error,
                 "managedFields could not be updated"
@@ -121,10 +121,10 @@ impl Registry {
     }
 
     /// Gives the fields of a status that the server writes on its own to the server.
-    pub(super) fn tell_own_status(&self, row: Arc<Row>, stored: &Value, object: &mut Value) {
+    pub(super) fn record_own_status(&self, row: Arc<Row>, stored: &Value, object: &mut Value) {
         let call = Call::by_server(row, meta_text(object, "namespace"), meta_text(object, "name"), "status");
         // Definitions are not converted.
-        let _ = self.tell_owners(&call, Part::Status, Some(stored), object);
+        let _ = self.record_owners(&call, Part::Status, Some(stored), object);
     }
 
     /// Returns the rows of the other versions of a kind.

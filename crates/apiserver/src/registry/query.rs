@@ -12,11 +12,11 @@ use crate::status::{GroupResource, Status};
 
 /// The parameters of a query, in order; a parameter may come more than once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 /// The options of a create, an update or a patch.
 #[derive(Clone, Debug, Default)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// `fieldManager`
     pub field_manager: String,
     /// `force`
@@ -29,7 +29,7 @@ pub struct WriteOptions {
 
 /// The options of a list or a watch.
 #[derive(Clone, Debug, Default)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// `labelSelector`
     pub label_selector: String,
     /// `fieldSelector`
@@ -50,9 +50,9 @@ pub struct ListOptions {
     pub send_initial_events: Option<bool>,
 }
 
-/// How a list relates to its resource version.
+/// The relation of a list to its resource version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VersionMatch {
+pub(crate) enum VersionMatch {
     /// That version or a newer one.
     NotOlderThan,
     /// That version.
@@ -64,7 +64,7 @@ pub enum VersionMatch {
 impl Query {
     /// Reads the part of a URL behind `?`.
     #[must_use]
-    pub fn parse(query: &str) -> Self {
+    pub(crate) fn parse(query: &str) -> Self {
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
         Self(
             pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(k, v)| (decode(k), decode(v))).collect(),
@@ -73,24 +73,24 @@ impl Query {
 
     /// The first value of a parameter; empty if there is none.
     #[must_use]
-    pub fn get(&self, name: &str) -> &str {
+    pub(crate) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(held, _)| held == name).map_or("", |(_, value)| value)
     }
 
     /// All values of a parameter.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(held, _)| held == name).map(|(_, value)| value.as_str())
     }
 
     /// Whether the parameter is there.
     #[must_use]
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(held, _)| held == name)
     }
 
     /// A boolean as upstream reads it: present is true, unless it says `false` or `0`.
     #[must_use]
-    pub fn flag(&self, name: &str) -> bool {
+    pub(crate) fn flag(&self, name: &str) -> bool {
         self.has(name) && !matches!(self.get(name).to_ascii_lowercase().as_str(), "false" | "0")
     }
 
@@ -98,7 +98,7 @@ impl Query {
     ///
     /// # Errors
     /// If a value is none that is known, an apply has no manager, or another patch is forced.
-    pub fn write_options(&self, kind: &str, is_apply: bool) -> Result<WriteOptions, Status> {
+    pub(crate) fn write_options(&self, kind: &str, is_apply: bool) -> Result<WriteOptions, Status> {
         let mut errors = Vec::new();
         let field_manager = self.get("fieldManager");
         let path = Path::new("fieldManager");
@@ -139,7 +139,7 @@ impl Query {
     ///
     /// # Errors
     /// If a value is malformed, or values do not go together.
-    pub fn list_options(&self, is_watch: bool) -> Result<ListOptions, Status> {
+    pub(crate) fn list_options(&self, is_watch: bool) -> Result<ListOptions, Status> {
         let number = |name: &str| match self.get(name) {
             "" => Ok(None),
             text => text
@@ -175,7 +175,7 @@ impl Query {
     ///
     /// # Errors
     /// It is no number.
-    pub fn resource_version(&self) -> Result<Option<u64>, Status> {
+    pub(crate) fn resource_version(&self) -> Result<Option<u64>, Status> {
         let text = self.get("resourceVersion");
         if text.is_empty() {
             return Ok(None);
@@ -243,7 +243,7 @@ impl Query {
     }
 }
 
-/// What is wrong with the name of a field manager.
+/// Returns the errors of a field manager's name.
 pub(crate) fn manager_problems(name: &str, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if name.len() > MANAGER_BYTES_MAX {

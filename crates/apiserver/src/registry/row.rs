@@ -15,7 +15,7 @@ use crate::store::Collection;
 
 /// One resource in one version.
 #[derive(Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// The group, version, plural, kind and scope.
     pub resource: Resource,
     /// The kind of lists.
@@ -32,13 +32,13 @@ pub struct Row {
     pub subresources: Vec<Subresource>,
     /// The hash by which discovery names the stored version; empty if objects are not stored.
     pub storage_hash: Cow<'static, str>,
-    /// Where objects are stored.
+    /// The collection in which objects are stored.
     pub collection: Collection,
     /// The rule set of the kind.
     pub(crate) rules: &'static Rules,
     /// The types of its fields, for server-side apply.
     pub(crate) field_types: FieldTypes,
-    /// What a CustomResourceDefinition says about the resource, if it is not built in.
+    /// The properties from its CustomResourceDefinition, if the resource is not built in.
     pub custom: Option<Custom>,
     /// The entry in aggregated discovery, as JSON, once it was asked for.
     pub(crate) discovered: OnceLock<String>,
@@ -46,7 +46,7 @@ pub struct Row {
 
 /// A subresource: a part of an object with a path of its own.
 #[derive(Clone, Debug)]
-pub struct Subresource {
+pub(crate) struct Subresource {
     /// The name, such as `status`.
     pub name: Cow<'static, str>,
     /// The kind of bodies.
@@ -65,7 +65,7 @@ static INDEX: LazyLock<BTreeMap<(&'static str, &'static str, &'static str), usiz
 
 /// Returns the built-in resources, in the order of discovery.
 #[must_use]
-pub fn built_in() -> &'static [Arc<Row>] {
+pub(crate) fn built_in() -> &'static [Arc<Row>] {
     &BUILT_IN
 }
 
@@ -126,7 +126,7 @@ impl Row {
         self.custom.as_ref().map_or(&[], |custom| &custom.columns)
     }
 
-    /// What everybody is told who uses the resource in this version.
+    /// Returns the warning to users of the resource in this version.
     #[must_use]
     pub(crate) fn warning(&self) -> Option<&str> {
         let custom = self.custom.as_ref().and_then(|custom| custom.warning.as_deref());
@@ -141,32 +141,32 @@ impl Row {
 
     /// Returns group and plural, for messages.
     #[must_use]
-    pub fn target(&self) -> GroupResource<'_> {
+    pub(crate) fn target(&self) -> GroupResource<'_> {
         GroupResource { group: &self.resource.group, resource: &self.resource.plural }
     }
 
     /// Returns group and kind of the stored form, which upstream names in messages.
     #[must_use]
-    pub fn kind(&self) -> GroupResource<'_> {
+    pub(crate) fn kind(&self) -> GroupResource<'_> {
         let (group, ..) = convert::storage_kind(self);
         GroupResource { group, resource: &self.resource.kind }
     }
 
     /// Whether objects belong to namespaces.
     #[must_use]
-    pub fn is_namespaced(&self) -> bool {
+    pub(crate) fn is_namespaced(&self) -> bool {
         self.resource.scope == Scope::Namespaced
     }
 
     /// Returns a subresource by its name.
     #[must_use]
-    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+    pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|part| part.name == name)
     }
 
     /// Whether the status is written through a subresource.
     #[must_use]
-    pub fn has_status(&self) -> bool {
+    pub(crate) fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }
 }

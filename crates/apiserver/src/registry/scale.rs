@@ -25,7 +25,7 @@ pub(super) const SCALE: &str = "scale";
 
 const SCALE_KIND: patch::Kind<'static> = patch::Kind { group: "autoscaling", version: "v1", kind: "Scale" };
 
-/// What a custom resource shows that does not say how many replicas it wants; upstream's `invalidSpecReplicas`.
+/// The number of replicas that a custom resource shows if its spec sets none; upstream's `invalidSpecReplicas`.
 const REPLICAS_UNSET: i64 = i32::MIN as i64;
 
 impl Registry {
@@ -75,7 +75,7 @@ impl Registry {
             let decoded = Decoded { value: applied.object, duplicates: Vec::new() };
             let checked = checked(decoded, FieldValidation::Ignore);
             let (scale, _) = checked.map_err(|problem| Status::plain(problem.to_string()))??;
-            Ok((scale, config.findings(call.field_validation)?, Owners::Told))
+            Ok((scale, config.findings(call.field_validation)?, Owners::Recorded))
         })
     }
 
@@ -111,7 +111,7 @@ impl Registry {
             schema::complete("autoscaling", "v1", "Scale", &mut current);
             let (mut scale, warnings, owners) = change(&current)?;
             if owners == Owners::Changes {
-                self.tell_owners_of_scale(call, &current, &mut scale);
+                self.record_owners_of_scale(call, &current, &mut scale);
             }
             let scale = self.ask_about_body(call, scale, Some(&current))?;
             check_name(call, &scale)?;
@@ -131,7 +131,7 @@ impl Registry {
             set_at(&mut object, &fields(row).0, replicas)?;
             let list = managers.to_parent(scale["metadata"].get("managedFields")).map_err(unreadable)?;
             set_managed_fields(&mut object, list);
-            Ok(Computed { object: Checked::composed(row, object)?, warnings, owners: Owners::Told })
+            Ok(Computed { object: Checked::composed(row, object)?, warnings, owners: Owners::Recorded })
         })?;
         let object = match &updated.content {
             Content::Stored(stored) => stored.parse().map_err(Status::internal)?,
@@ -142,7 +142,7 @@ impl Registry {
     }
 
     /// Gives the replicas to the manager of the request, if it changes them.
-    fn tell_owners_of_scale(&self, call: &Call, live: &Value, scale: &mut Value) {
+    fn record_owners_of_scale(&self, call: &Call, live: &Value, scale: &mut Value) {
         let now = self.clock.now().to_string();
         let writer = Writer { manager: &call.manager, now: &now };
         schema::complete("autoscaling", "v1", "Scale", scale);
@@ -151,7 +151,7 @@ impl Registry {
         }
     }
 
-    /// Where each version of a kind has its replicas; none for a version without scale.
+    /// Returns the path of the replicas in each version of a kind; none for a version without scale.
     fn replicas_paths(&self, row: &Row) -> Vec<(String, Option<merge::Path>)> {
         let path = |row: &Row| {
             let has_scale = row.custom.as_ref().is_none_or(|custom| custom.scale.is_some());

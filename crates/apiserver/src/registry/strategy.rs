@@ -12,9 +12,9 @@ use crate::store::{Collection, HISTORY_EVENTS_MAX, HISTORY_EVENTS_SHORT};
 /// The strategy of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strategy {
-    /// When the generation is incremented.
+    /// The rule by which the generation is incremented.
     pub(crate) generation: Generation,
-    /// What happens to dependents if a DELETE has no propagation policy.
+    /// The treatment of dependents if a DELETE has no propagation policy.
     pub(crate) dependents: Dependents,
     /// The warning of a DELETE without a propagation policy.
     pub(crate) propagation_warning: Option<&'static str>,
@@ -48,24 +48,24 @@ pub(crate) struct Strategy {
     pub(crate) is_namespace: bool,
 }
 
-/// When the generation of an object is incremented, besides at its deletion.
+/// The rule by which the generation of an object is incremented, besides at its deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
     /// There is none.
     None,
     /// It stays 1.
     Once,
-    /// When anything but metadata and status changes.
+    /// Incremented when anything but metadata and status changes.
     Content,
-    /// When anything but metadata and status changes; a new object has none.
+    /// Incremented when anything but metadata and status changes; a new object has none.
     ContentFromNone,
-    /// When anything but metadata and status, or an annotation changes.
+    /// Incremented when anything but metadata and status, or an annotation changes.
     ContentOrAnnotations,
-    /// When anything but metadata and status, or a label changes.
+    /// Incremented when anything but metadata and status, or a label changes.
     ContentOrLabels,
 }
 
-/// What happens to dependents when an object is deleted.
+/// The treatment of dependents when an object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dependents {
     /// They are deleted in the background.

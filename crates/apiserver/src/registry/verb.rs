@@ -3,7 +3,7 @@
 /// A verb of the API, as a bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Verb {
+pub(crate) enum Verb {
     /// `create`
     Create = 1,
     /// `delete`
@@ -24,13 +24,13 @@ pub enum Verb {
 
 /// A set of verbs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verbs(u8);
+pub(crate) struct Verbs(u8);
 
 // === impl Verb ===
 
 impl Verb {
     /// All verbs, in the order discovery lists them, with the letter of the table and the name.
-    pub const ALL: [(Self, char, &'static str); 8] = [
+    pub(crate) const ALL: [(Self, char, &'static str); 8] = [
         (Self::Create, 'c', "create"),
         (Self::Delete, 'd', "delete"),
         (Self::DeleteCollection, 'x', "deletecollection"),
@@ -43,7 +43,7 @@ impl Verb {
 
     /// Returns the name.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         Self::ALL.iter().find(|(held, ..)| *held == self).map_or("", |(.., name)| name)
     }
 }
@@ -52,11 +52,11 @@ impl Verb {
 
 impl Verbs {
     /// All verbs.
-    pub const EVERY: Self = Self(u8::MAX);
+    pub(crate) const EVERY: Self = Self(u8::MAX);
 
     /// Returns the set of these verbs.
     #[must_use]
-    pub fn of(verbs: &[Verb]) -> Self {
+    pub(crate) fn of(verbs: &[Verb]) -> Self {
         Self(verbs.iter().fold(0, |set, verb| set | *verb as u8))
     }
 
@@ -69,12 +69,12 @@ impl Verbs {
 
     /// Whether the set has this verb.
     #[must_use]
-    pub fn has(self, verb: Verb) -> bool {
+    pub(crate) fn has(self, verb: Verb) -> bool {
         self.0 & verb as u8 != 0
     }
 
     /// Returns the names of the verbs.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         Verb::ALL.into_iter().filter(move |(verb, ..)| self.has(*verb)).map(|(.., name)| name)
     }
 }

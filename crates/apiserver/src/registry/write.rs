@@ -4,7 +4,7 @@
 //!
 //! 1. **decode**: the body, or the patched object, becomes a tree ([`Registry::decode`], [`Registry::patch`]);
 //! 2. **check** against the schema, and **default** ([`Checked`]);
-//! 3. [`process`]: **tell owners** of the fields that change ([`owners`](super::owners)), **ask** mutating webhooks,
+//! 3. [`process`]: **record the owners** of the fields that change ([`owners`](super::owners)), **ask** mutating webhooks,
 //!    **prepare** the part that is written, **admit** (mutating plug-ins), **validate**, **admit** (validating plug-ins, policies,
 //!    webhooks), and change to the stored form;
 //! 4. [`store`]: **store**, compared with the state from which the write was computed, together with what it adds to the quotas of
@@ -65,13 +65,13 @@ pub(crate) struct Computed {
     pub(crate) owners: Owners,
 }
 
-/// Whether the owners of an object's fields are still to be told.
+/// Whether the owners of an object's fields are still to be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owners {
     /// The manager of the request owns what it changes.
     Changes,
     /// The object has them already.
-    Told,
+    Recorded,
 }
 
 /// Computes the changed object from the stored one.

@@ -12,19 +12,20 @@ use crate::findings::{FINDINGS_MAX, Findings, is_within, shown_path, unknown_fie
 use crate::schema::scalar::{self, Fault};
 use crate::schema::table::{Omit, Shape, Struct};
 
-/// How many items a list of a built-in kind may have. Upstream takes as many as fit into etcd; what is checked about items
-/// is often checked pair by pair, so there is a bound here. Ten thousand owners, the most that anybody has, are fewer.
+/// The maximum number of items of a list of a built-in kind. Upstream takes as many as fit into etcd; what is checked
+/// about items is often checked pair by pair, so there is a bound here. Ten thousand owners, the most that anybody has,
+/// are fewer.
 const ITEMS_MAX: usize = 1 << 14;
 
 /// A walk through one object.
 pub(super) struct Checker {
-    /// Where we are, with list indexes and map keys: `spec.containers[0].image`.
+    /// The current path, with list indexes and map keys: `spec.containers[0].image`.
     path: String,
     /// The unknown fields.
     unknown: Findings,
     /// Duplicate keys, found while parsing.
     duplicates: Vec<String>,
-    /// Where we are as Go's decoder tells it, without indexes and keys but with embedded structs.
+    /// The current path in the words of Go's decoder, without indexes and keys but with embedded structs.
     go_path: String,
     /// The struct whose field we are in.
     go_struct: &'static str,
@@ -94,7 +95,7 @@ impl Checker {
         result
     }
 
-    /// What was found in upstream's words, unless a value was wrong.
+    /// Returns the findings in upstream's words, unless a value was wrong.
     pub(super) fn finish(self) -> Result<Vec<String>, String> {
         if let Some(mismatch) = self.mismatch {
             return Err(mismatch);
@@ -281,7 +282,7 @@ fn zero_for_null(shape: &Shape, element: &mut Value) {
     }
 }
 
-/// The type of a list's or map's elements, as far as the name of the type tells it.
+/// The type of a list's or map's elements, as far as it follows from the name of the type.
 fn element_type(go: &'static str) -> &'static str {
     if let Some(element) = go.strip_prefix("[]") {
         return element.trim_start_matches('*');

@@ -87,7 +87,7 @@ fn has_structs(shape: &Shape) -> bool {
     }
 }
 
-/// What an absent field is written as, if it is.
+/// Returns the value that is written for an absent field, if there is one.
 fn always_written(field: &Field) -> Option<Value> {
     let is_struct = matches!(
         field.shape,

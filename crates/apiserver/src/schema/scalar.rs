@@ -95,7 +95,7 @@ pub(super) fn zero(shape: &Shape) -> Value {
     }
 }
 
-/// How many bytes this is, and its canonical text if that is another.
+/// Returns the number of bytes of this text, and its canonical text if that is another.
 fn bytes(text: &str) -> Result<(usize, Option<String>), Fault> {
     // Go's decoder skips line ends.
     let without_line_ends = text.contains(['\r', '\n']).then(|| text.replace(['\r', '\n'], ""));

@@ -42,7 +42,7 @@ pub(crate) struct Field {
     pub(crate) patching: Patching,
 }
 
-/// What a value looks like.
+/// The shape of a value.
 #[derive(Debug)]
 pub(crate) enum Shape {
     /// A struct of the table.
@@ -68,7 +68,7 @@ pub(crate) enum Shape {
     Any,
 }
 
-/// When a field is not written, by its JSON tag.
+/// The rule by which a field is omitted, from its JSON tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Omit {
     Never,
@@ -78,7 +78,7 @@ pub(crate) enum Omit {
     Zero,
 }
 
-/// How a strategic merge patch treats a field.
+/// The treatment of a field by a strategic merge patch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Patching {
     /// Lists are merged, not replaced.

@@ -31,7 +31,7 @@ pub struct Memory {
 struct State {
     revision: u64,
     collections: BTreeMap<Istr, Contents>,
-    /// What the histories of all collections hold.
+    /// The bytes that the histories of all collections hold.
     history_bytes: usize,
     /// Up to here there may have been collections that nobody knows any more.
     forgotten: u64,
@@ -40,13 +40,13 @@ struct State {
 #[derive(Debug)]
 struct Contents {
     objects: BTreeSet<Slot>,
-    /// How many objects there are in each namespace.
+    /// The number of objects in each namespace.
     counts: BTreeMap<Istr, usize>,
     history: VecDeque<Arc<Event>>,
     history_bytes: usize,
     /// Up to here the history may lack events.
     compacted: u64,
-    /// When which object goes by itself: one entry for each, moved whenever it is written.
+    /// The times at which objects expire: one entry for each, moved whenever it is written.
     expiries: BTreeSet<(i64, ObjectKey)>,
     expiry_of: BTreeMap<ObjectKey, i64>,
     signal: watch::Sender<u64>,
@@ -65,7 +65,7 @@ impl Memory {
         Self { clock, state: RwLock::new(State { revision: 1, ..State::default() }) }
     }
 
-    /// How many expiries are kept, how many bytes of history, and how many collections.
+    /// Returns the number of expiries, the bytes of history, and the number of collections.
     #[cfg(test)]
     pub(super) fn held(&self) -> (usize, usize, usize) {
         let state = self.state.read();
@@ -201,7 +201,7 @@ impl Storage for Memory {
             && let Some(contents) = state.collections.remove(&collection.name)
         {
             state.history_bytes -= contents.history_bytes;
-            // Whoever still watches it is told that there is no more.
+            // Whoever still watches it gets the end of the stream.
             contents.signal.send_replace(state.revision);
             state.forgotten = state.revision;
         }
@@ -343,7 +343,7 @@ impl Contents {
         self.objects.get(key).map(|slot| Arc::clone(&slot.0))
     }
 
-    /// How many objects there are in a namespace, or in all of them.
+    /// Returns the number of objects in a namespace, or in all of them.
     fn count(&self, namespace: &str) -> usize {
         if namespace.is_empty() { self.objects.len() } else { self.counts.get(namespace).copied().unwrap_or(0) }
     }
@@ -430,7 +430,7 @@ impl Contents {
         }
     }
 
-    /// What the objects that changed behind a revision were at it.
+    /// Returns the state at a revision of the objects that changed after it.
     fn undone(&self, at: u64) -> BTreeMap<ObjectKey, Option<Arc<Object>>> {
         let mut undone = BTreeMap::new();
         let from = self.history.partition_point(|event| event.revision <= at);
@@ -446,8 +446,8 @@ impl Contents {
     }
 }
 
-/// How many bytes an event keeps that would be gone without it. The state after is there anyway, or is the state before of
-/// the next event.
+/// Returns the bytes that an event keeps and that would be freed without it. The state after is there anyway, or is the
+/// state before of the next event.
 fn kept_alive(event: &Event) -> usize {
     let before = event.before.as_ref().map_or(0, |before| before.len());
     before + if event.kind == EventKind::Deleted { event.object.len() } else { 0 }

@@ -12,7 +12,7 @@ use steersman_base::{Istr, ObjectKey, StringMap};
 
 use super::{DEPTH_MAX, NewState, json};
 
-/// What happened, as a watch says it.
+/// The type of an event, as a watch reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The object is new.
@@ -27,11 +27,11 @@ pub enum EventKind {
 #[derive(Clone, Debug)]
 pub struct Draft {
     text: Vec<u8>,
-    /// Where the object goes on behind `apiVersion` and `kind`.
+    /// The position behind `apiVersion` and `kind`.
     head: usize,
-    /// Where the value of `metadata` starts and ends.
+    /// The start and the end of the value of `metadata`.
     meta: (usize, usize),
-    /// Where the digits of the resource version belong.
+    /// The position of the digits of the resource version.
     version_at: usize,
 }
 
@@ -60,7 +60,7 @@ const LINE_END: &[u8] = b"}\n";
 impl EventKind {
     /// Returns the text before the object in a watch event.
     #[must_use]
-    pub const fn opening(self) -> &'static str {
+    pub(crate) const fn opening(self) -> &'static str {
         match self {
             Self::Added => "{\"type\":\"ADDED\",\"object\":",
             Self::Modified => "{\"type\":\"MODIFIED\",\"object\":",
@@ -75,7 +75,7 @@ impl Draft {
     /// Encodes an object: a map with `apiVersion`, `kind` and `metadata`. The resource version it holds is left out. Upstream
     /// writes the kind first if it knows the Go type of the object (`is_typed`), and sorted keys otherwise.
     #[must_use]
-    pub fn encode(object: &Value, is_typed: bool) -> Self {
+    pub(crate) fn encode(object: &Value, is_typed: bool) -> Self {
         let mut draft = Self { text: Vec::with_capacity(1024), head: 0, meta: (0, 0), version_at: 0 };
         draft.text.extend_from_slice(b"{");
         for name in if is_typed { ["kind", "apiVersion"] } else { ["apiVersion", "kind"] } {
@@ -191,7 +191,7 @@ impl Object {
 
     /// Returns the object as an item of a list: without `apiVersion` and `kind`, and without the opening brace.
     #[must_use]
-    pub fn item(&self) -> Bytes {
+    pub(crate) fn item(&self) -> Bytes {
         self.line.slice((self.start + self.head) as usize..self.line.len() - LINE_END.len())
     }
 
@@ -203,7 +203,7 @@ impl Object {
 
     /// Returns the watch event of this state, if it was encoded for this kind of event.
     #[must_use]
-    pub fn line(&self, kind: EventKind) -> Option<Bytes> {
+    pub(crate) fn line(&self, kind: EventKind) -> Option<Bytes> {
         self.line.starts_with(kind.opening().as_bytes()).then(|| self.line.clone())
     }
 
@@ -230,7 +230,7 @@ impl Object {
 
 /// Whether an object is nested deeper than [`DEPTH_MAX`]: it could be stored, and not be parsed again.
 #[must_use]
-pub fn is_too_deep(object: &Value) -> bool {
+pub(crate) fn is_too_deep(object: &Value) -> bool {
     fn exceeds(value: &Value, levels: usize) -> bool {
         let is_inner_too_deep = |inner: &Value| exceeds(inner, levels.saturating_sub(1));
         match value {

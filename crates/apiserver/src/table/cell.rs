@@ -10,7 +10,7 @@ use crate::table::duration;
 pub(crate) enum Cell {
     /// The object's name.
     Name,
-    /// How long ago the object was created.
+    /// The age of the object.
     Age,
     /// A text; empty if it is absent.
     Text(&'static str),

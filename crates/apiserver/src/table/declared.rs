@@ -8,7 +8,7 @@ use steersman_base::Time;
 
 use super::cell::since;
 
-/// How many values a path may find on its way: only the first is shown.
+/// The maximum number of values that a path may find on its way: only the first is shown.
 const FOUND_MAX: usize = 1000;
 
 /// One step of a path.

@@ -42,7 +42,7 @@ enum Place {
     Service { namespace: String, name: String, path: String, port: u16 },
 }
 
-/// Where to connect to, and what to ask for there.
+/// The server of a webhook, and the path of the request.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     /// The URL, as errors show it.
@@ -87,7 +87,7 @@ impl ClientConfig {
         self.endpoint_with(registry, &format!("?timeout={seconds}s"))
     }
 
-    /// Returns where to connect to now, for a call whose deadline the webhook is not told: upstream has none.
+    /// Returns where to connect to now, for a call without a deadline for the webhook: upstream has none.
     pub(crate) fn endpoint_without_deadline(&self, registry: &Registry) -> Result<Arc<Endpoint>, String> {
         // client-go always says how long it waits.
         self.endpoint_with(registry, "?timeout=30s")

@@ -18,9 +18,9 @@ use tokio_rustls::client::TlsStream;
 
 use super::{CallError, Endpoint, answer_bytes_max, trust};
 
-/// What webhooks see of us.
+/// The user agent that webhooks see.
 const AGENT: &str = concat!("steersman-apiserver/", env!("CARGO_PKG_VERSION"), " (kube-apiserver-admission)");
-/// How much of an error's body is shown; client-go's bound.
+/// The maximum bytes of an error's body that are shown; client-go's bound.
 const SHOWN_BYTES_MAX: usize = 2048;
 
 /// Asks a webhook, and returns the body of its answer.

@@ -7,9 +7,9 @@
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
-use steersman_apiserver::{ApiServer, Options};
+
+use crate::frame::clients;
 
 /// How many writes of each kind are compared.
 const WRITES: usize = 120;
@@ -452,11 +452,7 @@ async fn changed(client: &Client, path: &str, change: &Value) -> Value {
 
 #[tokio::test]
 async fn writes_by_several_managers_end_as_on_kube_apiserver() {
-    let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    let theirs = Client::try_from(config).unwrap();
-    let ours = Client::new(ApiServer::new(Options::default()), "default");
+    let [theirs, ours] = clients().await;
     let post = |path: &str, body: Value| Request {
         method: "POST",
         path: path.to_owned(),

@@ -18,15 +18,14 @@ use std::time::Duration;
 
 use http_body_util::BodyExt;
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
-use steersman_apiserver::{ApiServer, Options};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use self::generator::{Ask, Body, Generator};
 use self::report::{Difference, Kind, Report};
 use crate::compare::normal;
+use crate::frame::clients;
 
 /// How many requests of each kind are compared, at least.
 pub(crate) const REQUESTS: usize = 104;
@@ -85,7 +84,7 @@ impl Subject {
     }
 
     /// Whether the name of an object follows from what is in it.
-    pub(crate) fn has_telling_names(&self) -> bool {
+    pub(crate) fn has_names_by_content(&self) -> bool {
         matches!(self.kind.as_str(), "CustomResourceDefinition" | "APIService")
     }
 
@@ -275,13 +274,6 @@ async fn compare(subject: &Subject, clients: &[Client; 2]) -> Kind {
         is_fresh = !same;
     }
     kind
-}
-
-async fn clients() -> [Client; 2] {
-    let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    [Client::try_from(config).unwrap(), Client::new(ApiServer::new(Options::default()), "default")]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

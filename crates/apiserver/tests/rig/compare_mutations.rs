@@ -3,12 +3,10 @@
 
 use std::time::Duration;
 
-use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
-use steersman_apiserver::{ApiServer, Options};
 
-use crate::compare::{Request, normal, send};
+use crate::compare::Request;
+use crate::frame::Comparison;
 
 const NAMESPACE: &str = "compare-mutations";
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies";
@@ -94,48 +92,9 @@ fn request(method: &'static str, path: &str, body: Value) -> Request {
     Request { method, path: path.to_owned(), content_type, body }
 }
 
-struct Comparison {
-    theirs: Client,
-    ours: Client,
-    compared: usize,
-    different: Vec<String>,
-}
-
-impl Comparison {
-    async fn start() -> Self {
-        let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
-        let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-        let theirs = Client::try_from(config).unwrap();
-        let ours = Client::new(ApiServer::new(Options::default()), "default");
-        let new = Self { theirs, ours, compared: 0, different: Vec::new() };
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-        new.both(&request("POST", "/api/v1/namespaces", namespace)).await;
-        new
-    }
-
-    async fn both(&self, request: &Request) -> [(u16, Value); 2] {
-        [send(&self.theirs, request).await, send(&self.ours, request).await]
-    }
-
-    async fn compare(&mut self, request: &Request) {
-        let [theirs, ours] = self.both(request).await.map(|(code, body)| (code, normal(&body, "")));
-        self.compared += 1;
-        if theirs != ours {
-            let Request { method, path, body, .. } = request;
-            self.different.push(format!("== {method} {path} {body}\n   theirs: {theirs:?}\n   ours:   {ours:?}"));
-        }
-    }
-
-    fn end(self) {
-        let Self { compared, different, .. } = self;
-        assert!(different.is_empty(), "{} of {compared} differ\n{}", different.len(), different.join("\n"));
-    }
-}
-
 #[tokio::test]
 async fn mutations_are_accepted_and_refused_as_on_kube_apiserver() {
-    let mut comparison = Comparison::start().await;
+    let mut comparison = Comparison::start(NAMESPACE).await;
     for line in EXPRESSIONS {
         let policy = policy("expressions", &[mutation(line)], "Fail");
         comparison.compare(&request("POST", &format!("{POLICIES}?dryRun=All"), policy)).await;
@@ -145,7 +104,7 @@ async fn mutations_are_accepted_and_refused_as_on_kube_apiserver() {
 
 #[tokio::test]
 async fn mutated_objects_are_those_of_kube_apiserver() {
-    let mut comparison = Comparison::start().await;
+    let mut comparison = Comparison::start(NAMESPACE).await;
     let config_maps = format!("/api/v1/namespaces/{NAMESPACE}/configmaps");
     let deployments = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments");
     let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "y"}});

@@ -1,11 +1,10 @@
 //! A new cluster, on the embedded server and on kube-apiserver: the objects that nobody has made.
 
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
-use steersman_apiserver::{ApiServer, Options};
 
 use crate::compare::{Request, normal, send};
+use crate::frame::clients;
 
 const LISTS: [&str; 6] = [
     "/apis/apiregistration.k8s.io/v1/apiservices",
@@ -15,13 +14,6 @@ const LISTS: [&str; 6] = [
     "/apis/networking.k8s.io/v1/ipaddresses",
     "/api/v1/componentstatuses",
 ];
-
-async fn clients() -> [Client; 2] {
-    let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    [Client::try_from(config).unwrap(), Client::new(ApiServer::new(Options::default()), "default")]
-}
 
 /// What a list has, without what other tests have made, and what differs from server to server: times and addresses.
 fn plain(list: &Value) -> Vec<Value> {

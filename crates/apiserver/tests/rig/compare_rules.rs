@@ -3,12 +3,10 @@
 
 use std::time::Duration;
 
-use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
-use steersman_apiserver::{ApiServer, Options};
 
-use crate::compare::{Request, normal, send};
+use crate::compare::{Request, normal};
+use crate::frame::Comparison;
 
 const GROUP: &str = "rules.example.com";
 const NAMESPACE: &str = "compare-rules";
@@ -281,72 +279,41 @@ fn objects() -> Vec<(Value, Vec<Value>)> {
     ]
 }
 
-struct Comparison {
-    theirs: Client,
-    ours: Client,
-    compared: usize,
-    different: Vec<String>,
+/// Compares a write, and returns whether it was accepted. Upstream goes through properties in any order, and its message has the
+/// errors in that order, so the letters of messages are compared.
+async fn compare(comparison: &mut Comparison, request: &Request) -> bool {
+    let [theirs, ours] = comparison.both(request).await;
+    let sorted = |(code, body): &(u16, Value)| {
+        let mut body = normal(body, "");
+        if let Some(message) = body.get("message").and_then(Value::as_str) {
+            let mut letters: Vec<char> = message.chars().collect();
+            letters.sort_unstable();
+            body["message"] = letters.into_iter().collect::<String>().into();
+        }
+        (*code, body)
+    };
+    let is_equal = sorted(&theirs) == sorted(&ours);
+    let is_accepted = theirs.0 < 300;
+    let Request { method, path, body, .. } = request;
+    let shown = body.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").unwrap_or(body);
+    comparison.note(is_equal, || {
+        let text = |(code, body): &(u16, Value)| format!("{code} {}", normal(body, ""));
+        (format!("{method} {path} {shown}"), [text(&theirs), text(&ours)])
+    });
+    is_accepted
 }
 
-impl Comparison {
-    async fn send(&mut self, request: &Request) -> bool {
-        let [theirs, ours] = [send(&self.theirs, request).await, send(&self.ours, request).await];
-        self.compared += 1;
-        let shown = |(code, body): &(u16, Value)| {
-            let mut body = normal(body, "");
-            // Upstream goes through properties in any order, and its message has the errors in that order.
-            if let Some(message) = body.get("message").and_then(Value::as_str) {
-                let mut letters: Vec<char> = message.chars().collect();
-                letters.sort_unstable();
-                body["message"] = letters.into_iter().collect::<String>().into();
-            }
-            format!("{code} {body}")
-        };
-        if shown(&theirs) != shown(&ours) {
-            let Request { method, path, body, .. } = request;
-            let text = |(code, body): &(u16, Value)| format!("{code} {}", normal(body, ""));
-            self.different.push(format!(
-                "== {method} {path} {}\n   theirs: {}\n   ours:   {}",
-                body.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").unwrap_or(body),
-                text(&theirs),
-                text(&ours)
-            ));
+/// Compares what a definition has become.
+async fn conditions(comparison: &mut Comparison, plural: &str) {
+    let path = format!("{DEFINITIONS}/{plural}.{GROUP}");
+    let get = Request { method: "GET", path, content_type: "application/json", body: Value::Null };
+    let [theirs, ours] = comparison.both(&get).await.map(|(_, mut body)| {
+        for condition in body["status"]["conditions"].as_array_mut().into_iter().flatten() {
+            condition["lastTransitionTime"] = "<some>".into();
         }
-        theirs.0 < 300
-    }
-}
-
-impl Comparison {
-    /// Compares what a definition has become.
-    async fn conditions(&mut self, plural: &str) {
-        let path = format!("{DEFINITIONS}/{plural}.{GROUP}");
-        let get = Request { method: "GET", path, content_type: "application/json", body: Value::Null };
-        let mut shown = Vec::new();
-        for client in [&self.theirs, &self.ours] {
-            let (_, mut body) = send(client, &get).await;
-            for condition in body["status"]["conditions"].as_array_mut().into_iter().flatten() {
-                condition["lastTransitionTime"] = "<some>".into();
-            }
-            shown.push(body["status"].take());
-        }
-        self.compared += 1;
-        if shown[0] != shown[1] {
-            self.different.push(format!("== status of {plural}\n   theirs: {}\n   ours:   {}", shown[0], shown[1]));
-        }
-    }
-}
-
-async fn comparison() -> Comparison {
-    let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    let theirs = Client::try_from(config).unwrap();
-    let ours = Client::new(ApiServer::new(Options::default()), "default");
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-    for client in [&theirs, &ours] {
-        send(client, &post("/api/v1/namespaces".to_owned(), namespace.clone())).await;
-    }
-    Comparison { theirs, ours, compared: 0, different: Vec::new() }
+        body["status"].take()
+    });
+    comparison.note(theirs == ours, || (format!("status of {plural}"), [theirs.to_string(), ours.to_string()]));
 }
 
 fn post(path: String, body: Value) -> Request {
@@ -355,21 +322,20 @@ fn post(path: String, body: Value) -> Request {
 
 #[tokio::test]
 async fn definitions_with_rules_are_accepted_and_refused_as_on_kube_apiserver() {
-    let mut comparison = comparison().await;
+    let mut comparison = Comparison::start(NAMESPACE).await;
     let mut accepted = 0;
     for schema in EXPRESSIONS.iter().map(|expression| rule(expression)).chain(schemas()) {
         let request = post(format!("{DEFINITIONS}?dryRun=All"), definition("dries", &schema));
-        accepted += usize::from(comparison.send(&request).await);
+        accepted += usize::from(compare(&mut comparison, &request).await);
     }
-    let Comparison { compared, different, .. } = &comparison;
-    println!("{} of {compared} definitions differ, {accepted} are accepted\n{}", different.len(), different.join("\n"));
-    assert!(accepted * 3 > *compared && (compared - accepted) * 3 > *compared, "{accepted} of {compared} are accepted");
-    assert!(different.is_empty(), "{} of {compared} definitions differ", different.len());
+    let compared = comparison.compared;
+    assert!(accepted * 3 > compared && (compared - accepted) * 3 > compared, "{accepted} of {compared} are accepted");
+    comparison.end();
 }
 
 #[tokio::test]
 async fn definitions_have_the_conditions_of_kube_apiserver() {
-    let mut comparison = comparison().await;
+    let mut comparison = Comparison::start(NAMESPACE).await;
     let named = |plural: &str, short: &str| {
         let mut definition = definition(plural, &json!({"type": "object"}));
         definition["spec"]["names"]["shortNames"] = json!([short]);
@@ -384,75 +350,64 @@ async fn definitions_have_the_conditions_of_kube_apiserver() {
     unknown["spec"]["preserveUnknownFields"] = true.into();
     let rows = [named("firsts", "short"), named("seconds", "short"), named("thirds", "firsts"), approved, unknown];
     for definition in rows {
-        comparison.send(&post(format!("{DEFINITIONS}?dryRun=All"), definition.clone())).await;
-        for client in [&comparison.theirs, &comparison.ours] {
-            send(client, &post(DEFINITIONS.to_owned(), definition.clone())).await;
-        }
+        compare(&mut comparison, &post(format!("{DEFINITIONS}?dryRun=All"), definition.clone())).await;
+        comparison.both(&post(DEFINITIONS.to_owned(), definition)).await;
         // Names go to who comes first.
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     for plural in ["firsts", "seconds", "thirds"] {
-        comparison.conditions(plural).await;
+        conditions(&mut comparison, plural).await;
     }
     let path = format!("{DEFINITIONS}/firsts.{GROUP}");
-    for client in [&comparison.theirs, &comparison.ours] {
-        let delete =
-            Request { method: "DELETE", path: path.clone(), content_type: "application/json", body: Value::Null };
-        send(client, &delete).await;
-    }
+    comparison.both(&Request { method: "DELETE", path, content_type: "application/json", body: Value::Null }).await;
     // The names are free again.
     tokio::time::sleep(Duration::from_secs(8)).await;
     for plural in ["seconds", "thirds"] {
-        comparison.conditions(plural).await;
+        conditions(&mut comparison, plural).await;
     }
-    let Comparison { compared, different, .. } = &comparison;
-    println!("{} of {compared} differ\n{}", different.len(), different.join("\n"));
-    assert!(different.is_empty(), "{} of {compared} differ", different.len());
+    comparison.end();
 }
 
 #[tokio::test]
 async fn objects_keep_rules_as_on_kube_apiserver() {
-    let mut comparison = comparison().await;
+    let mut comparison = Comparison::start(NAMESPACE).await;
     for (at, (schema, specs)) in objects().into_iter().enumerate() {
         let plural = format!("things{at}");
-        for client in [&comparison.theirs, &comparison.ours] {
-            let (code, body) = send(client, &post(DEFINITIONS.to_owned(), definition(&plural, &schema))).await;
+        for (code, body) in comparison.both(&post(DEFINITIONS.to_owned(), definition(&plural, &schema))).await {
             assert!(code == 201 || code == 409, "{body}");
         }
         tokio::time::sleep(Duration::from_secs(2)).await;
-        comparison.conditions(&plural).await;
+        conditions(&mut comparison, &plural).await;
         let collection = format!("/apis/{GROUP}/v1/namespaces/{NAMESPACE}/{plural}");
         let object = |name: &str, spec: &Value| {
             let kind = kind_of(&plural);
             json!({"apiVersion": format!("{GROUP}/v1"), "kind": kind, "metadata": {"name": name}, "spec": spec})
         };
         for (at, spec) in specs.iter().enumerate() {
-            comparison.send(&post(collection.clone(), object(&format!("o{at}"), spec))).await;
+            compare(&mut comparison, &post(collection.clone(), object(&format!("o{at}"), spec))).await;
             let apply = |name: &str, spec: &Value| Request {
                 method: "PATCH",
                 path: format!("{collection}/{name}?fieldManager=one&force=true"),
                 content_type: "application/apply-patch+yaml",
                 body: object(name, spec),
             };
-            comparison.send(&apply("one", spec)).await;
+            compare(&mut comparison, &apply("one", spec)).await;
             let patch = Request {
                 method: "PATCH",
                 path: format!("{collection}/o0?fieldManager=two"),
                 content_type: "application/merge-patch+json",
                 body: json!({"spec": spec}),
             };
-            comparison.send(&patch).await;
+            compare(&mut comparison, &patch).await;
             let status = Request {
                 method: "PATCH",
                 path: format!("{collection}/o{at}/status"),
                 content_type: "application/merge-patch+json",
                 body: json!({"status": {"round": at}}),
             };
-            comparison.send(&status).await;
+            compare(&mut comparison, &status).await;
         }
     }
-    let Comparison { compared, different, .. } = &comparison;
-    println!("{} of {compared} writes differ\n{}", different.len(), different.join("\n"));
-    assert!(different.is_empty(), "{} of {compared} writes differ", different.len());
+    comparison.end();
 }

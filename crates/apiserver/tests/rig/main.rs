@@ -8,6 +8,7 @@ mod compare_kinds;
 mod compare_mutations;
 mod compare_new_cluster;
 mod compare_rules;
+mod frame;
 mod openapi;
 mod schemas;
 mod webhooks;
@@ -231,7 +232,7 @@ async fn kubectl_drains_a_node() {
 
 #[tokio::test]
 async fn kubectl_asks_who_may_what() {
-    let kubectl = Kubectl::start_with(Options { authorization: Authorization::Rbac, ..Options::default() }).await;
+    let kubectl = Kubectl::start_with(Options::default().authorization(Authorization::Rbac)).await;
     kubectl.run("create role reader --verb=get --resource=pods").await;
     kubectl.run("create rolebinding jane-reads --role=reader --user=jane").await;
     kubectl.expect("auth can-i delete nodes", "yes").await;
@@ -247,7 +248,7 @@ async fn kubectl_asks_who_may_what() {
 /// Upstream's own controllers, as their own user and with accounts of their own: client-go in earnest.
 #[tokio::test]
 async fn kube_controller_manager_works_on_it() {
-    let kubectl = Kubectl::start_with(Options { authorization: Authorization::Rbac, ..Options::default() }).await;
+    let kubectl = Kubectl::start_with(Options::default().authorization(Authorization::Rbac)).await;
     let listening = kubectl.listening.as_ref().unwrap();
     let certificate = listening.client_certificate("system:kube-controller-manager", &["a", "b"]).unwrap();
     let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);

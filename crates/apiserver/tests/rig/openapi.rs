@@ -1,12 +1,10 @@
 //! OpenAPI beside kube-apiserver's, and as kubectl reads it.
 
-use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
-use steersman_apiserver::{ApiServer, Options};
 
 use crate::Kubectl;
 use crate::compare::{Request, send};
+use crate::frame::clients;
 
 /// What a client reads of an operation.
 const OF_OPERATIONS: [&str; 5] =
@@ -14,11 +12,7 @@ const OF_OPERATIONS: [&str; 5] =
 
 #[tokio::test]
 async fn openapi_names_operations_as_kube_apiserver() {
-    let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    let theirs = Client::try_from(config).unwrap();
-    let ours = Client::new(ApiServer::new(Options::default()), "default");
+    let [theirs, ours] = clients().await;
     let path = "/openapi/v2".to_owned();
     let get = Request { method: "GET", path, content_type: "application/json", body: Value::Null };
     let (_, theirs) = send(&theirs, &get).await;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use steersman_apiserver::{ApiServer, Authorization, Options};
+
+use crate::frame::kube_apiserver;
 
 #[path = "../scenarios/webhooks/server.rs"]
 mod server;
@@ -319,12 +320,8 @@ fn refused() -> Vec<(&'static str, Value)> {
 }
 
 async fn clients() -> (Client, Client) {
-    let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    let ours =
-        Client::new(ApiServer::new(Options { authorization: Authorization::Rbac, ..Options::default() }), "default");
-    (ours, Client::try_from(config).unwrap())
+    let ours = Client::new(ApiServer::new(Options::default().authorization(Authorization::Rbac)), "default");
+    (ours, kube_apiserver().await)
 }
 
 async fn send(client: &Client, method: &str, path: &str, body: &Value) -> (u16, Value) {
@@ -339,7 +336,7 @@ async fn send(client: &Client, method: &str, path: &str, body: &Value) -> (u16, 
 /// Returns code, reason, message and data of the answer, and which webhooks were asked for it.
 async fn outcome(client: &Client, hooks: &HookServer, row: &Row) -> Value {
     let collection = format!("{CONFIGURATIONS}/{}", row.kind);
-    // Tells that the server knows the configuration: it is asked first, and allows everything.
+    // Shows that the server knows the configuration: it is asked first, and allows everything.
     let marker = json!({"name": "marker.example.dev", "path": "/marker", "failurePolicy": "Ignore"});
     let fields = row.webhooks.iter().enumerate().map(|(at, (fields, _))| {
         let mut fields = fields.clone();

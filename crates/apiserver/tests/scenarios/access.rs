@@ -14,7 +14,7 @@ const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 /// A server on which roles count.
 pub(crate) fn strict() -> ApiServer {
     let clock = Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
-    ApiServer::new(Options { clock, authorization: Authorization::Rbac, ..Options::default() })
+    ApiServer::new(Options::default().clock(clock).authorization(Authorization::Rbac))
 }
 
 /// A service account's token, for this server or for somebody else.
@@ -371,7 +371,7 @@ async fn robot_who_may_anywhere(server: &ApiServer, of: &str, rules: Value) -> S
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_no_right_is_not_told_what_is_not_served() {
+async fn who_has_no_right_does_not_learn_what_is_not_served() {
     let server = strict();
     ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
     let token = token(&server, "robot", json!({})).await;

@@ -30,7 +30,7 @@ impl Aggregated for Counted {
 async fn a_request_for_objects_does_not_have_the_aggregated_versions_computed() {
     let source = Arc::new(Counted::default());
     let aggregated: Arc<dyn Aggregated> = Arc::clone(&source) as _;
-    let server = ApiServer::new(Options { aggregated: Some(aggregated), ..Options::default() });
+    let server = ApiServer::new(Options::default().aggregated(aggregated));
     let before = source.0.load(Ordering::Relaxed);
     ask(&server, "GET", "/api/v1/pods", None).await.expect(200);
     let cakes = ask(&server, "GET", "/apis/cakes.example.com/v1/namespaces/default/cakes", None).await.expect(200);
@@ -60,7 +60,7 @@ impl Aggregated for Growing {
 async fn aggregated_discovery_shows_resources_of_others_as_they_come() {
     let source = Arc::new(Growing::default());
     let aggregated: Arc<dyn Aggregated> = Arc::clone(&source) as _;
-    let server = ApiServer::new(Options { aggregated: Some(aggregated), ..Options::default() });
+    let server = ApiServer::new(Options::default().aggregated(aggregated));
     let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     for count in 0..3 {
         source.0.store(count, Ordering::Relaxed);

@@ -151,7 +151,7 @@ fn endless() -> impl http_body::Body<Data = Bytes, Error = std::convert::Infalli
 
 fn limited(limits: RequestLimits, heavy_work: HeavyWork) -> ApiServer {
     let clock = Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
-    ApiServer::new(Options { clock, limits, heavy_work, ..Options::default() })
+    ApiServer::new(Options::default().clock(clock).limits(limits).heavy_work(heavy_work))
 }
 
 #[tokio::test(start_paused = true)]
@@ -190,7 +190,7 @@ async fn the_body_of_a_request_without_a_time_limit_is_not_read() {
 
 #[tokio::test(start_paused = true)]
 async fn one_request_too_many_hears_429_and_others_do_not_count() {
-    let server = limited(RequestLimits { reads_max: 2, writes_max: 1, ..RequestLimits::default() }, HeavyWork::Inline);
+    let server = limited(RequestLimits::default().reads_max(2).writes_max(1), HeavyWork::Inline);
     let bearer = format!("Bearer {}", server.admin_token().unwrap());
     let strangers = server.requiring_authentication();
     let get =

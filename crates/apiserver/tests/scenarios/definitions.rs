@@ -1,8 +1,8 @@
 //! CustomResourceDefinitions beside what is built in.
 
 use serde_json::{Value, json};
+use steersman_apiserver::__internal::built_in;
 use steersman_apiserver::ApiServer;
-use steersman_apiserver::registry::built_in;
 
 use crate::support::{Got, ask, server};
 
@@ -30,10 +30,10 @@ async fn define(server: &ApiServer, group: &str, plural: &str, kind: &str) -> Go
 #[tokio::test(start_paused = true)]
 async fn a_definition_of_what_is_built_in_is_refused() {
     let server = server();
-    for row in built_in() {
-        let group = &*row.resource.group;
-        let plural = &*row.resource.plural;
-        let refused = define(&server, group, plural, &row.resource.kind).await;
+    for resource in built_in() {
+        let group = &*resource.group;
+        let plural = &*resource.plural;
+        let refused = define(&server, group, plural, &resource.kind).await;
         assert_eq!(refused.code, 422, "{plural}.{group}: {}", refused.body);
     }
     let refused = define(&server, "rbac.authorization.k8s.io", "clusterroles", "ClusterRole").await.expect(422);

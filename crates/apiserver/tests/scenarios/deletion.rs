@@ -32,7 +32,7 @@ async fn storage_is_protected_unless_nobody_could_lift_that() {
     };
     let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
     for (unprotected_storage, then) in [(false, 200), (true, 404)] {
-        let server = ApiServer::new(Options { unprotected_storage, ..Options::default() });
+        let server = ApiServer::new(Options::default().unprotected_storage(unprotected_storage));
         ask(&server, "POST", claims, Some(claim())).await.expect(201);
         ask(&server, "DELETE", &format!("{claims}/a"), None).await.expect(200);
         ask(&server, "GET", &format!("{claims}/a"), None).await.expect(then);

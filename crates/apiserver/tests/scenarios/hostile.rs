@@ -41,7 +41,7 @@ fn definition(schema: &Value) -> Value {
 /// On the normal clock, because heavy requests are worked on by other threads, and paused time does not wait for them.
 #[tokio::test]
 async fn readyz_is_answered_while_eight_alias_bombs_are_read() {
-    let server = ApiServer::new(Options { heavy_work: HeavyWork::BlockingPool, ..Options::default() });
+    let server = ApiServer::new(Options::default().heavy_work(HeavyWork::BlockingPool));
     let order = Mutex::new(Vec::new());
     let post = async |body: Vec<u8>| {
         let got = send(&server, "POST", CONFIG_MAPS, &[("content-type", "application/yaml")], body).await;

@@ -33,7 +33,7 @@ impl Logs for Talkers {
 
 async fn server() -> ApiServer {
     let clock = Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
-    let server = ApiServer::new(Options { clock, logs: Some(Arc::new(Talkers)), ..Options::default() });
+    let server = ApiServer::new(Options::default().clock(clock).logs(Arc::new(Talkers)));
     ask(&server, "POST", "/api/v1/nodes", Some(json!({"metadata": {"name": "n1"}}))).await.expect(201);
     for name in ["web", "mute"] {
         let mut pod = pod(name);

@@ -18,7 +18,7 @@ fn clock() -> Clock {
 }
 
 fn on(storage: &Arc<Memory>, token_key: Option<TokenKey>) -> ApiServer {
-    ApiServer::new(Options { clock: clock(), storage: Some(storage.clone()), token_key, ..Options::default() })
+    ApiServer::new(Options::default().clock(clock()).storage(storage.clone()).token_key(token_key))
 }
 
 fn service(name: &str) -> Value {
@@ -122,15 +122,14 @@ async fn tokens_outlive_a_server_whose_key_is_kept() {
 #[tokio::test]
 async fn clients_trust_a_server_whose_authority_is_kept() {
     let storage = Arc::new(Memory::new(Clock::default()));
-    let options =
-        || Options { storage: Some(storage.clone()), admin_token: Some("secret".to_owned()), ..Options::default() };
+    let options = || Options::default().storage(storage.clone()).admin_token("secret");
     let first = Listening::start(&ApiServer::new(options()), ListenOptions::default()).await.unwrap();
     let old = first.kubeconfig();
     let key = first.authority_key_pem();
     let own_url = first.url();
     drop(first);
     for (key, is_trusted) in [(Some(key), true), (None, false)] {
-        let kept = ListenOptions { authority_key_pem: key, ..ListenOptions::default() };
+        let kept = ListenOptions::default().authority_key_pem(key);
         let second = Listening::start(&ApiServer::new(options()), kept).await.unwrap();
         let kubeconfig = old.replace(&own_url, &second.url());
         let kubeconfig = kube::config::Kubeconfig::from_yaml(&kubeconfig).unwrap();

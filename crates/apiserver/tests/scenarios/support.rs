@@ -11,7 +11,7 @@ use tower::ServiceExt;
 /// A new server whose clock goes with the test's.
 pub(crate) fn server() -> ApiServer {
     let clock = Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
-    ApiServer::new(Options { clock, ..Options::default() })
+    ApiServer::new(Options::default().clock(clock))
 }
 
 /// A client of it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use steersman_apiserver::ApiServer;
-use steersman_apiserver::http::Body;
+use steersman_apiserver::Body;
 use tower::ServiceExt;
 
 use crate::bounds::{THINGS, define, thing};
@@ -57,7 +57,7 @@ fn labelled(name: &str, label: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_a_version_tells_everything_behind_it_once() {
+async fn a_watch_from_a_version_sends_everything_behind_it_once() {
     let server = server();
     let made = ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
     let version = made["metadata"]["resourceVersion"].as_str().unwrap();
@@ -74,7 +74,7 @@ async fn a_watch_from_a_version_tells_everything_behind_it_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_without_a_version_tells_what_there_is_first() {
+async fn a_watch_without_a_version_sends_what_there_is_first() {
     let server = server();
     ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
     ask(&server, "PATCH", &format!("{CONFIG_MAPS}/a"), Some(json!({"data": {"a": "2"}}))).await.expect(200);

@@ -43,7 +43,7 @@ async fn a_mutating_webhook_changes_what_is_stored() {
 }
 
 #[tokio::test]
-async fn a_webhook_is_told_who_does_what_to_which_object() {
+async fn a_webhook_learns_who_does_what_to_which_object() {
     let api = api_server();
     let hooks = serve(|_, _| Reply::allow()).await;
     configure(&api, VALIDATING, "one", &hooks, vec![json!({})]).await;

@@ -53,7 +53,7 @@ fn a_selector_prints_in_canonical_form() {
 }
 
 #[test]
-fn what_is_no_selector_is_told_in_upstreams_words() {
+fn what_is_no_selector_is_reported_in_upstreams_words() {
     let check = |given: &str, want: &str| {
         let error = given.parse::<Selector>().unwrap_err();
         assert!(error.reason().starts_with(want), "{given:?}: {}", error.reason());

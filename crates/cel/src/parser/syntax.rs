@@ -1,7 +1,7 @@
 //! Syntax errors in ANTLR's words.
 //!
 //! ANTLR tries to go on after an error: it drops a token if the next one fits ("extraneous input"), or acts as if one
-//! were there if what follows fits ("missing"). The words tell which, and the parser here does the same.
+//! were there if what follows fits ("missing"). The message says which, and the parser here does the same.
 
 use super::{Parser, Result, Stop};
 use crate::lexer::{Lexeme, Token};

@@ -46,7 +46,7 @@ enum Format {
     Protobuf,
 }
 
-/// What the server sends: what there is, and once told to, what happens.
+/// What the server sends: what there is, and on demand, what happens.
 #[derive(Clone)]
 struct Script {
     format: Format,

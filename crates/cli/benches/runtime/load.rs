@@ -17,7 +17,7 @@ pub(crate) const OBJECTS: usize = 1_000;
 /// Bytes of data in each.
 const DATA_BYTES: usize = 1_024;
 const CREATORS: usize = 16;
-/// A server that is this far behind is not one whose latency is measured; the rate that was reached tells.
+/// A server that is this far behind is not one whose latency is measured; the rate that was reached shows it.
 const IN_FLIGHT_MAX: usize = 256;
 /// Changes before the clock starts: connections are open then, and caches warm.
 const WARM_UP: usize = 500;

@@ -122,8 +122,8 @@ impl Drop for Process {
 pub(crate) fn processor_time(pid: &str) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
     let of = |task: fs::DirEntry| {
-        let told = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        told.split(' ').next()?.parse::<u64>().ok()
+        let reported = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        reported.split(' ').next()?.parse::<u64>().ok()
     };
     Duration::from_nanos(tasks.filter_map(of).sum())
 }

@@ -14,11 +14,11 @@ use x509_cert::der::Decode;
 
 /// The error in one sentence; if it is because something has expired, or is not valid yet, that, too.
 pub(super) fn explain(error: &ConnectError, now: Time) -> String {
-    let told = match error {
+    let explained = match error {
         ConnectError::Unauthorized { origin: Origin::Kubeconfig { files, context }, .. } => user_of(files, context),
         _ => None,
     };
-    match told.and_then(|(user, folder)| problem(&user, &folder, now)) {
+    match explained.and_then(|(user, folder)| problem(&user, &folder, now)) {
         Some(problem) => format!("{error}: {problem}"),
         None => error.to_string(),
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     /// The diagnosis of a user, at the beginning of 2026.
-    fn told(user: &str) -> Option<String> {
+    fn explained(user: &str) -> Option<String> {
         let text = format!(
             "{{apiVersion: v1, kind: Config, contexts: [{{name: c, context: {{cluster: x, user: u}}}}], \
              users: [{{name: u, user: {{{user}}}}}]}}"
@@ -115,19 +115,22 @@ mod tests {
         let origin = Origin::Kubeconfig { files: file.display().to_string(), context: "c".into() };
         let status = http::StatusCode::UNAUTHORIZED;
         let error = ConnectError::Unauthorized { server: "https://s".into(), origin, status };
-        let told = explain(&error, Time::from_unix(1_767_225_600));
+        let explained = explain(&error, Time::from_unix(1_767_225_600));
         std::fs::remove_dir_all(&folder).unwrap();
-        told.strip_prefix(&error.to_string()).unwrap().strip_prefix(": ").map(str::to_owned)
+        explained.strip_prefix(&error.to_string()).unwrap().strip_prefix(": ").map(str::to_owned)
     }
 
     #[test]
     fn what_has_expired_is_said_to_have_and_when() {
         let inline = |from, until| format!("client-certificate-data: {}", STANDARD.encode(certificate(from, until)));
         let check = |user: &str, want: Option<&str>| {
-            let told = told(user);
+            let explained = explained(user);
             match want {
-                Some(want) => assert!(told.as_deref().is_some_and(|told| told.contains(want)), "{want}: {told:?}"),
-                None => assert_eq!(told, None, "{user}"),
+                Some(want) => assert!(
+                    explained.as_deref().is_some_and(|explained| explained.contains(want)),
+                    "{want}: {explained:?}"
+                ),
+                None => assert_eq!(explained, None, "{user}"),
             }
         };
         check(&inline(2020, 2021), Some("the client certificate in it has expired, at 2021-01-01T00:00:00Z"));

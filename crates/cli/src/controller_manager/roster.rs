@@ -74,9 +74,9 @@ mod tests {
         assert_eq!(entries.len(), rows::table().len());
         let check = |name: &str, state: &str, why: &str| {
             let entry = entries.iter().find(|entry| entry["name"] == row(name).name).unwrap();
-            let told = entry["why"].as_str().unwrap_or_default();
-            assert_eq!((entry["state"].as_str().unwrap(), told.starts_with(why)), (state, true), "{entry}");
-            assert_eq!(told.is_empty(), state == "enabled", "{entry}");
+            let reported = entry["why"].as_str().unwrap_or_default();
+            assert_eq!((entry["state"].as_str().unwrap(), reported.starts_with(why)), (state, true), "{entry}");
+            assert_eq!(reported.is_empty(), state == "enabled", "{entry}");
         };
         check("replicaset", "enabled", "");
         check("endpointslice", "disabled", "its API is absent");

@@ -1,6 +1,6 @@
 //! The secure port: health, metrics and inspection, guarded as upstream guards them.
 //!
-//! 1. It listens before anything else is tried, so that a port in use is the first thing to be told; and it answers
+//! 1. It listens before anything else is tried, so that a port in use is the first error to be reported; and it answers
 //!    before the API server does, because who starts us asks whether we are alive. What is not open to all stays shut until
 //!    the API server can be asked.
 //! 2. Who clients are and what they may is asked of the API server, with `--authentication-kubeconfig` and

@@ -187,12 +187,12 @@ fn values_that_do_not_go_together_are_refused_as_upstream_does() {
 
 #[test]
 fn flags_without_effect_are_known_as_such() {
-    let told = |line: &str| -> Vec<&str> {
+    let reported = |line: &str| -> Vec<&str> {
         let flags = taken(line);
         flags.given().iter().filter(|flag| !flag.does_something()).map(|flag| flag.name).collect()
     };
-    assert_eq!(told("--v=1 --kubeconfig=x --concurrent-replicaset-syncs=3"), [""; 0]);
-    assert_eq!(told("--cloud-config=x --concurrent-gc-syncs=3 --cloud-config=y"), ["cloud-config"]);
+    assert_eq!(reported("--v=1 --kubeconfig=x --concurrent-replicaset-syncs=3"), [""; 0]);
+    assert_eq!(reported("--cloud-config=x --concurrent-gc-syncs=3 --cloud-config=y"), ["cloud-config"]);
 }
 
 #[test]

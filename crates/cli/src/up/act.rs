@@ -1,6 +1,6 @@
 //! An act of `steersman up --demo`.
 //!
-//! 1. What is shown is what the API server's watches tell, at the time when they tell it: nothing is acted.
+//! 1. What is shown are the events of the API server's watches, at the time of their arrival: nothing is staged.
 //! 2. Every part ends when the cluster is as it should be. One that does not get there ends the demo with an error that
 //!    says how far it got.
 
@@ -80,7 +80,7 @@ impl<S: State> Act<S> {
         Ok(())
     }
 
-    /// Tells what happens until the cluster is as it should be.
+    /// Prints what happens until the cluster is as it should be.
     pub(super) async fn until(&mut self, what: &str, is_done: impl Fn(&S) -> bool) -> Result<(), CommandError> {
         let deadline = Instant::now() + PATIENCE;
         while !is_done(&self.state) {
@@ -93,20 +93,20 @@ impl<S: State> Act<S> {
                 Err(_) => return Err(failed(format!("It did not happen within {} s", PATIENCE.as_secs()))),
             };
             for line in change.map(|change| self.state.apply(&change)).unwrap_or_default() {
-                self.tell(&line);
+                self.print(&line);
             }
         }
         Ok(())
     }
 
     /// Prints a line with its time.
-    pub(super) fn tell(&self, line: &Line) {
+    pub(super) fn print(&self, line: &Line) {
         say(&format!("   {:>7.3} s  {:<18} {}", self.begun.elapsed().as_secs_f64(), line.who, line.what));
     }
 
     /// Prints what the one in front of the screen does.
     pub(super) fn you(&self, what: impl Into<String>) {
-        self.tell(&Line::new(YOU, what));
+        self.print(&Line::new(YOU, what));
     }
 }
 

@@ -142,7 +142,7 @@ impl Demo {
         say("\n2. A pod is deleted, and another one takes its place:\n");
         let Some(victim) = self.0.state.any_pod() else { return Ok(()) };
         self.0.you(format!("delete pod/{victim}"));
-        self.0.state.told(&victim);
+        self.0.state.shown(&victim);
         self.0.api::<Pod>().delete(&victim, &DeleteParams::default()).await.map_err(refused)?;
         self.0.until("the pod gone", |story| story.any_pod().as_deref() != Some(&victim)).await?;
         self.until_ready("another pod in its place", IMAGES[0]).await
@@ -171,7 +171,7 @@ impl Demo {
     async fn until_ready(&mut self, what: &str, image: &str) -> Result<(), CommandError> {
         self.0.until(what, |story| story.is_ready(PODS, image)).await?;
         let addresses = self.0.state.addresses();
-        self.0.tell(&Line::new("endpointslice", format!("service/web leads to {addresses}")));
+        self.0.print(&Line::new("endpointslice", format!("service/web leads to {addresses}")));
         Ok(())
     }
 }

@@ -85,14 +85,14 @@ impl ThirdAct {
     async fn evict(&mut self, pod: &str) -> Result<(), CommandError> {
         loop {
             self.0.you(format!("evict pod/{pod}"));
-            self.0.state.workloads.told(pod);
+            self.0.state.workloads.shown(pod);
             match self.0.api::<Pod>().evict(pod, &EvictParams::default()).await {
                 Err(kube::Error::Api(status)) if status.code == 429 => {
-                    self.0.tell(&Line::new("API server", format!("refuses: {}", first_sentence(&status.message))));
+                    self.0.print(&Line::new("API server", format!("refuses: {}", first_sentence(&status.message))));
                 }
                 outcome => return outcome.map(drop).map_err(refused),
             }
-            // It may allow one by now, as far as it was told here.
+            // It may allow one by now, as far as the watches showed.
             self.until("a budget that allows nothing", |it| it.workloads.allows(0)).await?;
             self.until("a budget that allows one eviction", |it| it.workloads.allows(1)).await?;
         }

@@ -87,9 +87,9 @@ impl Outages {
                 status => Line::new(WATCHES, format!("says that {name} is {status}: {}", reason(node))),
             });
         }
-        let told = |taint: &String, what: &str| Line::new(WATCHES, format!("{what} {name}: {taint}"));
-        lines.extend(now.taints.difference(&before.taints).map(|taint| told(taint, "tainted")));
-        lines.extend(before.taints.difference(&now.taints).map(|taint| told(taint, "removed a taint of")));
+        let shown = |taint: &String, what: &str| Line::new(WATCHES, format!("{what} {name}: {taint}"));
+        lines.extend(now.taints.difference(&before.taints).map(|taint| shown(taint, "tainted")));
+        lines.extend(before.taints.difference(&now.taints).map(|taint| shown(taint, "removed a taint of")));
         lines
     }
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_told_once_with_the_one_who_made_it() {
+    fn every_change_is_shown_once_with_the_one_who_made_it() {
         let mut outages = Outages::of(&[node("node-1", "True", &[]), node("node-2", "True", &[])]);
         assert!(
             outages.are_well() && outages.nodes_of("a") == ["node-1", "node-2"] && outages.nodes_of("b").is_empty()
@@ -175,8 +175,8 @@ mod tests {
         let silent = "says that node-1 is Unknown: Kubelet stopped posting node status.";
         check(node("node-1", "Unknown", &[]), &[("node-lifecycle", silent)]);
         let both = [("unreachable", "NoExecute"), ("unreachable", "NoSchedule")];
-        let told = ["tainted node-1: unreachable:NoExecute", "tainted node-1: unreachable:NoSchedule"];
-        check(node("node-1", "Unknown", &both), &told.map(|what| ("node-lifecycle", what)));
+        let shown = ["tainted node-1: unreachable:NoExecute", "tainted node-1: unreachable:NoSchedule"];
+        check(node("node-1", "Unknown", &both), &shown.map(|what| ("node-lifecycle", what)));
         check(node("node-1", "Unknown", &both), &[]);
         let spared = [("node-lifecycle", "removed a taint of node-1: unreachable:NoExecute")];
         check(node("node-1", "Unknown", &both[1..]), &spared);

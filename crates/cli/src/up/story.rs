@@ -35,7 +35,7 @@ pub(super) struct Story {
     /// The component that deletes pods in this part of the demo.
     deleter: &'static str,
     /// Pods whose deletion has been reported.
-    told: BTreeSet<String>,
+    shown: BTreeSet<String>,
 }
 
 /// The state of a pod.
@@ -64,8 +64,8 @@ impl Story {
     }
 
     /// The deletion of this pod is reported by the component that requested it.
-    pub(super) fn told(&mut self, pod: &str) {
-        self.told.insert(pod.to_owned());
+    pub(super) fn shown(&mut self, pod: &str) {
+        self.shown.insert(pod.to_owned());
     }
 
     /// The first pod there is.
@@ -152,7 +152,7 @@ impl Story {
     }
 
     fn leaves(&mut self, pod: &str) -> Option<Line> {
-        self.told.insert(pod.to_owned()).then(|| Line::new(self.deleter, format!("deleted pod/{pod}")))
+        self.shown.insert(pod.to_owned()).then(|| Line::new(self.deleter, format!("deleted pod/{pod}")))
     }
 }
 
@@ -223,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_told_once_with_the_one_who_made_it() {
+    fn every_change_is_shown_once_with_the_one_who_made_it() {
         let mut story = Story::default();
         story.deleted_by("replicaset");
         let mut check = |change: Change, want: Option<(&str, &str)>| {
-            let told = story.take(&change);
-            assert_eq!(told, want.map(|(who, what)| Line::new(who, what)), "{change:?}");
+            let shown = story.take(&change);
+            assert_eq!(shown, want.map(|(who, what)| Line::new(who, what)), "{change:?}");
         };
         check(Change::Set(set("web-a", 3)), Some(("deployment", "created replicaset/web-a for 3 pods")));
         check(Change::Set(set("web-a", 3)), None);
@@ -244,10 +244,10 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_that_was_told_is_not_told_again() {
+    fn a_deletion_that_was_shown_is_not_shown_again() {
         let mut story = Story::default();
         story.take(&Change::Pod(pod("web-a-1", true, false)));
-        story.told("web-a-1");
+        story.shown("web-a-1");
         assert_eq!(story.take(&Change::Pod(pod("web-a-1", true, true))), None);
         assert_eq!(story.take(&Change::PodGone(pod("web-a-1", true, true))), None);
         assert!(story.is_empty());

@@ -1,6 +1,6 @@
 //! The second act of `steersman up --demo`: workloads of other kinds, and what keeps them in their limits.
 //!
-//! As in the first act, what is shown is what watches tell, and every part ends when the cluster is as it should be.
+//! As in the first act, what is shown are the events of watches, and every part ends when the cluster is as it should be.
 
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -144,7 +144,7 @@ impl SecondAct {
         self.0.you(format!("evict pod/{pod}"));
         match self.0.api::<Pod>().evict(&pod, &EvictParams::default()).await {
             Err(kube::Error::Api(status)) if status.code == 429 => {
-                self.0.tell(&Line::new("API server", format!("refuses: {}", first_sentence(&status.message))));
+                self.0.print(&Line::new("API server", format!("refuses: {}", first_sentence(&status.message))));
             }
             outcome => return Err(CommandError(format!("the budget should have held the eviction back: {outcome:?}"))),
         }
@@ -154,7 +154,7 @@ impl SecondAct {
         budgets.patch("shop", &PatchParams::default(), &patch).await.map_err(refused)?;
         self.0.until("a budget that allows one eviction", |it| it.allows(1)).await?;
         self.0.you(format!("evict pod/{pod}"));
-        self.0.state.told(&pod);
+        self.0.state.shown(&pod);
         self.0.api::<Pod>().evict(&pod, &EvictParams::default()).await.map_err(refused)?;
         self.0
             .until("another pod in its place", |it| {

@@ -32,7 +32,7 @@ pub(super) struct Workloads {
     /// The component that deletes pods, if it is not the one that created them.
     deleter: Option<&'static str>,
     /// Pods whose deletion has been reported.
-    told: BTreeSet<String>,
+    shown: BTreeSet<String>,
 }
 
 /// The state of a pod.
@@ -58,8 +58,8 @@ impl Workloads {
     }
 
     /// The deletion of this pod is reported by the one who requested it.
-    pub(super) fn told(&mut self, pod: &str) {
-        self.told.insert(pod.to_owned());
+    pub(super) fn shown(&mut self, pod: &str) {
+        self.shown.insert(pod.to_owned());
     }
 
     /// The pods of an application, by name.
@@ -115,7 +115,7 @@ impl Workloads {
                 self.pods.remove(&name);
                 let line = self.leaves(pod, &name);
                 // The pods of a StatefulSet have the names of those before them.
-                self.told.remove(&name);
+                self.shown.remove(&name);
                 line
             }
             Change::Claim(claim) => {
@@ -193,7 +193,7 @@ impl Workloads {
             (Some(who), false) => who.to_owned(),
             (None, false) => owner(pod),
         };
-        self.told.insert(name.to_owned()).then(|| Line::new(&who, format!("deleted pod/{name}")))
+        self.shown.insert(name.to_owned()).then(|| Line::new(&who, format!("deleted pod/{name}")))
     }
 }
 
@@ -259,11 +259,11 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_told_once_with_the_one_who_made_it() {
+    fn every_change_is_shown_once_with_the_one_who_made_it() {
         let mut workloads = Workloads::default();
         let mut check = |change: Change, want: Option<(&str, &str)>| {
-            let told = workloads.take(&change);
-            assert_eq!(told, want.map(|(who, what)| Line::new(who, what)), "{change:?}");
+            let shown = workloads.take(&change);
+            assert_eq!(shown, want.map(|(who, what)| Line::new(who, what)), "{change:?}");
         };
         check(Change::Pod(pod("a", "Job", "Pending", "False")), Some(("job", "created pod/a for index 1")));
         check(Change::Pod(pod("a", "Job", "Running", "True")), Some(("node-1", "runs pod/a")));

@@ -62,7 +62,7 @@ pub(crate) async fn start_ours(rig: &Rig) -> Result<(Process, Client), Failure> 
     start_manager(rig, "ours", Path::new(env!("CARGO_BIN_EXE_steersman")), &["controller-manager"], flags).await
 }
 
-/// The lines of a manager's log that tell of errors or of refusals.
+/// The lines of a manager's log that report errors or refusals.
 pub(crate) fn errors(said: &str) -> Vec<&str> {
     said.lines().filter(|line| line.starts_with('E') || line.contains("forbidden: User")).collect()
 }

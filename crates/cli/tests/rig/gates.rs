@@ -101,7 +101,7 @@ async fn pod_deletion_cost_decides_which_pod_goes() -> Result<(), Failure> {
 
 /// Pods that terminate are counted in the status of both kinds, or in none.
 #[tokio::test]
-async fn terminating_replicas_are_told_or_not() -> Result<(), Failure> {
+async fn terminating_replicas_are_reported_or_not() -> Result<(), Failure> {
     let _alone = ALONE.lock().await;
     for (on, want) in [("true", Some(0)), ("false", None)] {
         let cluster = TestCluster::builder().start_on_rig().await?;

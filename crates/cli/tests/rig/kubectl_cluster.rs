@@ -106,7 +106,7 @@ async fn events_tell_what_happened_in_upstreams_words() -> Result<(), Failure> {
     up.kubectl("rollout status deployment/web --timeout=40s").await?;
     up.kubectl("scale deployment web --replicas=1").await?;
     up.until_count("pods", 1).await?;
-    let told = |events: &Value, kind: &str, reason: &str, from: &str, text: &str| {
+    let reported = |events: &Value, kind: &str, reason: &str, from: &str, text: &str| {
         events["items"].as_array().into_iter().flatten().any(|event| {
             event["involvedObject"]["kind"] == kind
                 && event["reason"] == reason
@@ -123,7 +123,7 @@ async fn events_tell_what_happened_in_upstreams_words() -> Result<(), Failure> {
     ];
     for (kind, reason, from, text) in all {
         let what = format!("an event {reason} of a {kind}");
-        up.until("get events", &what, |events| told(events, kind, reason, from, text).then_some(())).await?;
+        up.until("get events", &what, |events| reported(events, kind, reason, from, text).then_some(())).await?;
     }
     let described = up.kubectl("describe deployment web").await?;
     assert!(described.contains("ScalingReplicaSet"), "{described}");

@@ -180,7 +180,7 @@ spec:
 }
 
 #[tokio::test]
-async fn a_roll_out_that_cannot_go_on_is_told_and_the_old_pods_serve_on() -> Result<(), Failure> {
+async fn a_roll_out_that_cannot_go_on_is_reported_and_the_old_pods_serve_on() -> Result<(), Failure> {
     let up = Up::whole().await?;
     up.kubectl("create deployment web --image=example/web:1 --replicas=3").await?;
     up.kubectl("rollout status deployment/web --timeout=40s").await?;

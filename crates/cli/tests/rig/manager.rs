@@ -41,7 +41,7 @@ pub(crate) fn scratch(name: &str) -> Result<PathBuf, Failure> {
     Ok(directory)
 }
 
-/// Looks until `look` answers a value; `look` says what it sees while it does not, and a failure tells what was seen last.
+/// Looks until `look` answers a value; `look` says what it sees while it does not, and a failure shows what was seen last.
 pub(crate) async fn until<T, F: Future<Output = Result<Result<T, String>, Failure>>>(
     what: &str,
     mut look: impl FnMut() -> F,

@@ -139,7 +139,7 @@ async fn pages(command: Command, name: &str) -> Result<Pages, Failure> {
 }
 
 #[tokio::test]
-async fn metrics_configuration_and_checks_are_told_as_upstream_tells_them() -> Result<(), Failure> {
+async fn metrics_configuration_and_checks_are_reported_as_upstream_does() -> Result<(), Failure> {
     let _alone = ALONE.lock().await;
     let upstream = PathBuf::from(std::env::var("STEERSMAN_RIG_BIN")?).join("kube-controller-manager");
     let theirs = pages(Command::new(upstream), "pages").await?;

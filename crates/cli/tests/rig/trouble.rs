@@ -125,7 +125,7 @@ async fn what_may_not_be_read_is_named_by_readyz() -> Result<(), Failure> {
     let powerless = showing("powerless", &format!("    token: {token}"))?;
     let manager = Manager::run(command, &powerless, &["--leader-elect=false"])?;
     let port = manager.secure_port().await?;
-    let text = until("a refusal is told", || async {
+    let text = until("a refusal is reported", || async {
         let answer = ask(&port, Method::GET, "/readyz?verbose", "").await;
         Ok(shown(answer).and_then(|(_, text)| wanted(text, |text| text.contains("cannot read"))))
     })

@@ -1,4 +1,4 @@
-//! What flags and kubeconfig tell controllers, on a real kube-apiserver.
+//! What controllers get from flags and kubeconfig, on a real kube-apiserver.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -139,7 +139,7 @@ impl Drop for Process {
 // === impl Server ===
 
 impl Server {
-    /// The one that is told the rig's directory.
+    /// The one that has the rig's directory in its flags.
     pub(crate) fn of_rig(dir: &Path) -> Self {
         let dir = dir.display().to_string();
         let found = fs::read_dir("/proc").into_iter().flatten().flatten().find_map(|entry| {

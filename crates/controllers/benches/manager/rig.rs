@@ -23,13 +23,7 @@ const LONG_LIST: Duration = Duration::from_secs(6);
 /// One manager from its start to its end.
 pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
     let scratch = Scratch::new();
-    let rig = Rig::around_us();
-    let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
-    let mut measured = Measured::new(manager.start(&rig, ALL, &scratch));
-    measured.process.quiet().await;
-    let idle = measured.process.usage();
-    report_memory("memory, idle", idle.resident_bytes);
-    report_memory("memory, idle, heap and stacks", idle.private_bytes);
+    let (cluster, mut measured) = idle(sizes, manager, &scratch).await;
     measured.begin();
     tokio::time::sleep(sizes.idle).await;
     measured.used("idle");
@@ -40,23 +34,33 @@ pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
     measured.begin();
     let took = cluster.delete_namespace().await;
     measured.finish("namespace delete", took).await;
-    report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
-    measured.process.end().await;
+    end(measured).await;
     tokio::time::sleep(AUDIT_FLUSH).await;
 }
 
 /// As [`work`], without the idle minute and the namespace.
 pub(crate) async fn load(sizes: &Sizes, manager: Manager) {
     let scratch = Scratch::new();
+    let (cluster, mut measured) = idle(sizes, manager, &scratch).await;
+    report_time("start, CPU", measured.process.usage().cpu);
+    deployments(&cluster, &mut measured).await;
+    end(measured).await;
+}
+
+/// A manager that has started on a prepared cluster and is quiet; its memory is reported.
+async fn idle<'a>(sizes: &'a Sizes, manager: Manager, scratch: &Scratch) -> (Cluster<'a>, Measured) {
     let rig = Rig::around_us();
     let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
-    let mut measured = Measured::new(manager.start(&rig, ALL, &scratch));
+    let mut measured = Measured::new(manager.start(&rig, ALL, scratch));
     measured.process.quiet().await;
     let idle = measured.process.usage();
     report_memory("memory, idle", idle.resident_bytes);
     report_memory("memory, idle, heap and stacks", idle.private_bytes);
-    report_time("start, CPU", idle.cpu);
-    deployments(&cluster, &mut measured).await;
+    (cluster, measured)
+}
+
+/// The end of a manager; the most memory that it had is reported.
+async fn end(mut measured: Measured) {
     report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
     measured.process.end().await;
 }
@@ -152,8 +156,7 @@ pub(crate) async fn workloads(sizes: &Workloads, manager: Manager) {
     nodes.end().await;
     autoscalers::on_rig(&rig, sizes, &mut measured).await;
 
-    report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
-    measured.process.end().await;
+    end(measured).await;
     tokio::time::sleep(AUDIT_FLUSH).await;
 }
 

@@ -1,4 +1,4 @@
-//! The steps of Jobs, sets and CronJobs. Each has a namespace of its own, by which the audit log tells whose calls are whose.
+//! The steps of Jobs, sets and CronJobs. Each has a namespace of its own, by which the calls in the audit log are assigned.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -11,7 +11,7 @@ use super::usages::Usages;
 use crate::certificates::request::Request;
 use crate::certificates::{FAILED, is_approved};
 
-/// What to do with a request.
+/// The action on a request.
 #[derive(Debug)]
 pub(super) enum Step {
     /// Nothing: it is not approved, has an end already, or is for somebody else.

@@ -11,25 +11,25 @@ use steersman_model::{Kind, View};
 use super::plan::job_name;
 use crate::job::spec::{finish, is_complete, is_finished};
 
-/// The status after a look at the Jobs, and what is to be told.
+/// The status after a look at the Jobs, and the events to record.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seen {
     pub(super) status: CronJobStatus,
-    pub(super) told: Vec<Told>,
+    pub(super) notices: Vec<Notice>,
     /// Entries of the list whose Job is not in the cache: it may be gone.
     pub(super) unseen: Vec<ObjectReference>,
 }
 
 /// An event about the CronJob.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Notice {
     /// A Job of the list has finished, with this condition.
     Finished { name: Istr, condition: Istr },
     /// A running Job is not in the list.
     Unexpected { name: Istr },
 }
 
-/// Who has the name of a Job that is to be created.
+/// The holder of the name of a Job that is to be created.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Holder {
     /// A Job of this CronJob: the manager ended before it was noted.
@@ -56,7 +56,7 @@ pub(super) fn holder(cron_job: &CronJobView, live: Option<Meta>) -> Holder {
 /// older, a Job that has finished and is deleted as history would be started a second time.
 pub(super) fn look(cron_job: &CronJobView, jobs: &[Arc<JobView>]) -> Seen {
     let mut status = cron_job.status.clone();
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     for job in jobs {
         let meta = job.meta();
         let is_listed = status.active.iter().any(|entry| entry.uid == meta.uid);
@@ -64,13 +64,13 @@ pub(super) fn look(cron_job: &CronJobView, jobs: &[Arc<JobView>]) -> Seen {
         if let Some(condition) = finish(job) {
             if is_listed {
                 status = without(&status, meta);
-                told.push(Told::Finished { name: meta.name.clone(), condition: condition.type_.clone() });
+                notices.push(Notice::Finished { name: meta.name.clone(), condition: condition.type_.clone() });
             }
             if is_complete(job) {
                 status.last_successful_time = status.last_successful_time.max(job.status.completion_time);
             }
         } else if !is_listed {
-            told.push(Told::Unexpected { name: meta.name.clone() });
+            notices.push(Notice::Unexpected { name: meta.name.clone() });
             if is_ours(meta) {
                 status = with(&status, reference(meta));
             }
@@ -78,7 +78,7 @@ pub(super) fn look(cron_job: &CronJobView, jobs: &[Arc<JobView>]) -> Seen {
     }
     let is_seen = |entry: &&ObjectReference| jobs.iter().any(|job| job.meta().uid == entry.uid);
     let unseen = status.active.iter().filter(|entry| !is_seen(entry)).cloned().collect();
-    Seen { status, told, unseen }
+    Seen { status, notices, unseen }
 }
 
 /// Returns the time for which the controller made a Job. The annotation alone is no proof: people copy it.

@@ -7,7 +7,7 @@ use steersman_base::{MicroTime, Time};
 use steersman_model::View;
 use steersman_model::batch::CronJobView;
 
-/// How many times were missed.
+/// The number of missed times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missed {
     None,
@@ -32,7 +32,7 @@ struct Recent {
     missed: Missed,
 }
 
-/// What is wrong with a schedule that can be parsed.
+/// The error of a schedule that can be parsed, but whose times are less than a second apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("time difference between two schedules is less than 1 second")]
 pub(super) struct Impossible;
@@ -93,7 +93,7 @@ fn recent(job: &CronJobView, schedule: &Schedule, now: Time, deadline: Deadline)
     if interval < 1 {
         return Err(Impossible);
     }
-    // Roughly: as if all intervals were equal. Two of them back, the schedule itself tells.
+    // Roughly: as if all intervals were equal. From two of them back on, the schedule itself is asked.
     let count = (now.unix() - first.unix()) / interval + 1;
     let from = first.plus_seconds((count - 2).saturating_mul(interval));
     let next = |time: &Time| schedule.next(*time).filter(|next| *next <= now);

@@ -12,12 +12,12 @@ use steersman_model::{Kind, NewPodMeta, PodName, View};
 use super::due::{self, Missed};
 use crate::claim::owner_ref;
 
-/// What to do, when to look again, and what to tell.
+/// The actions, the time of the next pass, and the events.
 #[derive(Debug, PartialEq)]
 pub(super) struct Plan {
     pub(super) start: Option<Start>,
     pub(super) again_in: Option<Duration>,
-    pub(super) told: Vec<Told>,
+    pub(super) notices: Vec<Notice>,
 }
 
 /// A Job to start.
@@ -31,22 +31,22 @@ pub(super) struct Start {
 
 /// An event about the CronJob.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Notice {
     Normal(&'static str, String),
     Warning(&'static str, String),
 }
 
 /// Decides; `status` is the status after a look at the Jobs.
 pub(super) fn plan(job: &CronJobView, status: &CronJobStatus, now: MicroTime) -> Plan {
-    let mut plan = Plan { start: None, again_in: None, told: Vec::new() };
+    let mut plan = Plan { start: None, again_in: None, notices: Vec::new() };
     if job.meta().is_terminating() {
         return plan;
     }
-    let warn = |reason: &'static str, text: String| Told::Warning(reason, text);
+    let warn = |reason: &'static str, text: String| Notice::Warning(reason, text);
     if let Some(zone) = job.spec.time_zone.as_deref()
         && let Err(error) = Zone::find(zone)
     {
-        plan.told.push(warn("UnknownTimeZone", format!("invalid timeZone: {zone:?}: {error}")));
+        plan.notices.push(warn("UnknownTimeZone", format!("invalid timeZone: {zone:?}: {error}")));
         return plan;
     }
     if job.spec.suspend == Some(true) {
@@ -56,12 +56,12 @@ pub(super) fn plan(job: &CronJobView, status: &CronJobStatus, now: MicroTime) ->
     if text.contains("TZ") {
         let more = "see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details";
         let text = format!("CRON_TZ or TZ used in schedule {text:?} is not officially supported, {more}");
-        plan.told.push(warn("UnsupportedSchedule", text));
+        plan.notices.push(warn("UnsupportedSchedule", text));
     }
     let schedule = match due::schedule(job) {
         Ok(schedule) => schedule,
         Err(error) => {
-            plan.told.push(warn("UnparseableSchedule", format!("unparseable schedule: {text:?} : {error}")));
+            plan.notices.push(warn("UnparseableSchedule", format!("unparseable schedule: {text:?} : {error}")));
             return plan;
         }
     };
@@ -74,7 +74,7 @@ fn started(plan: &mut Plan, job: &CronJobView, status: &CronJobStatus, schedule:
     let due = match due::due(job, schedule, now.to_seconds()) {
         Ok(due) => due,
         Err(error) => {
-            plan.told.push(Told::Warning("InvalidSchedule", format!("invalid schedule: {text} : {error}")));
+            plan.notices.push(Notice::Warning("InvalidSchedule", format!("invalid schedule: {text} : {error}")));
             return;
         }
     };
@@ -82,11 +82,11 @@ fn started(plan: &mut Plan, job: &CronJobView, status: &CronJobStatus, schedule:
     let Some(due) = due else { return };
     if due.missed == Missed::Many {
         let text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
-        plan.told.push(Told::Warning("TooManyMissedTimes", text.to_owned()));
+        plan.notices.push(Notice::Warning("TooManyMissedTimes", text.to_owned()));
     }
     if is_too_late(job, due.time, now) {
         let text = format!("Missed scheduled time to start a job: {}", rfc1123(due.time));
-        plan.told.push(Told::Warning("MissSchedule", text));
+        plan.notices.push(Notice::Warning("MissSchedule", text));
         return;
     }
     let is_listed = status.active.iter().any(|entry| *entry.name == *job_name(job, due.time));
@@ -95,7 +95,7 @@ fn started(plan: &mut Plan, job: &CronJobView, status: &CronJobStatus, schedule:
     }
     if job.spec.concurrency_policy == "Forbid" && !status.active.is_empty() {
         let text = "Not starting job because prior execution is running and concurrency policy is Forbid";
-        plan.told.push(Told::Normal("JobAlreadyActive", text.to_owned()));
+        plan.notices.push(Notice::Normal("JobAlreadyActive", text.to_owned()));
         return;
     }
     plan.start = Some(Start { time: due.time, is_replacement: job.spec.concurrency_policy == "Replace" });

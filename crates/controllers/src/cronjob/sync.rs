@@ -14,7 +14,7 @@ use steersman_runtime::writer::{Behalf, Outcome};
 use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, reasons};
 
 use super::metrics::Metrics;
-use super::plan::{Start, Told, job_body, job_name, plan};
+use super::plan::{Notice, Start, job_body, job_name, plan};
 use super::{active, history};
 
 const CRON_JOBS: &Resource = &CronJobView::RESOURCE;
@@ -72,7 +72,7 @@ impl Pass<'_> {
         let meta = cron_job.meta();
         let jobs = shell.jobs.of_any(cx, &meta.namespace, &[meta]).await?;
         let seen = active::look(cron_job, &jobs);
-        self.tell_seen(&seen.told);
+        self.report_seen(&seen.notices);
         if seen.status.last_schedule_time != cron_job.status.last_schedule_time {
             // A start that was not noted. It is noted before its Job may be deleted, or the Job would be started again.
             let why = Why::Status { active: seen.status.active.len() };
@@ -86,7 +86,7 @@ impl Pass<'_> {
         status = self.without_gone(status, seen.unseen).await?;
         let now = cx.clock.now_micros();
         let plan = plan(cron_job, &status, now);
-        self.tell(&plan.told);
+        self.report(&plan.notices);
         let failure = match &plan.start {
             Some(start) => self.start(start, &jobs, &mut status).await.err(),
             None => None,
@@ -187,15 +187,15 @@ impl Pass<'_> {
         }
     }
 
-    fn tell_seen(&self, told: &[active::Told]) {
+    fn report_seen(&self, notices: &[active::Notice]) {
         let about = About::new(CRON_JOBS, self.cron_job.meta());
-        for told in told {
-            match told {
-                active::Told::Finished { name, condition } => {
+        for notice in notices {
+            match notice {
+                active::Notice::Finished { name, condition } => {
                     let note = format!("Saw completed job: {name}, condition: {condition}");
                     self.cx.events.normal(&about, "SawCompletedJob", note);
                 }
-                active::Told::Unexpected { name } => {
+                active::Notice::Unexpected { name } => {
                     let note = format!("Saw a job that the controller did not create or forgot: {name}");
                     self.cx.events.warning(&about, "UnexpectedJob", note);
                 }
@@ -203,12 +203,12 @@ impl Pass<'_> {
         }
     }
 
-    fn tell(&self, told: &[Told]) {
+    fn report(&self, notices: &[Notice]) {
         let about = About::new(CRON_JOBS, self.cron_job.meta());
-        for told in told {
-            match told {
-                Told::Normal(reason, text) => self.cx.events.normal(&about, reason, text.as_str()),
-                Told::Warning(reason, text) => self.cx.events.warning(&about, reason, text.as_str()),
+        for notice in notices {
+            match notice {
+                Notice::Normal(reason, text) => self.cx.events.normal(&about, reason, text.as_str()),
+                Notice::Warning(reason, text) => self.cx.events.warning(&about, reason, text.as_str()),
             }
         }
     }

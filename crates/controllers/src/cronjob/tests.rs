@@ -10,7 +10,7 @@ use steersman_model::View;
 use steersman_model::batch::{CronJobView, JobView};
 
 use super::due::{self, Due, Impossible, Missed};
-use super::plan::{self, Plan, Start, Told};
+use super::plan::{self, Notice, Plan, Start};
 use super::{active, history, map};
 use crate::test_objects::{NOW, decode, merged, terminating};
 
@@ -102,23 +102,23 @@ fn a_clock_that_jumps_starts_one_job_at_most() {
     let start = |more: Value, now: &str| {
         let job = cron_job(more);
         let plan = plan::plan(&job, &job.status, at(now));
-        (plan.start.map(|start| start.time), plan.told.len(), plan.again_in)
+        (plan.start.map(|start| start.time), plan.notices.len(), plan.again_in)
     };
     // A hundred thousand minutes were missed: the last one is started, and one warning sent.
-    let (time_of, told, wait) = start(minutes("2026-09-07T05:20:00Z"), "2026-11-15T12:00:30Z");
-    assert_eq!((time_of, told), (Some(time("2026-11-15T12:00:00Z")), 1));
+    let (time_of, notices, wait) = start(minutes("2026-09-07T05:20:00Z"), "2026-11-15T12:00:30Z");
+    assert_eq!((time_of, notices), (Some(time("2026-11-15T12:00:00Z")), 1));
     assert_eq!(wait.map(|wait| wait.as_secs()), Some(30));
     // Half a million seconds, counted from the last one.
     let every =
         json!({ "spec": { "schedule": "@every 1s" }, "status": { "lastScheduleTime": "2026-11-10T00:00:00Z" } });
     assert_eq!(start(every, "2026-11-15T12:00:30Z").0, Some(time("2026-11-15T12:00:30Z")));
-    // The clock was set back by a day: nothing is started until it is there again, and nothing is told.
-    let (time_of, told, wait) = start(minutes("2026-11-16T12:00:00Z"), "2026-11-15T12:00:30Z");
-    assert_eq!((time_of, told), (None, 0));
+    // The clock was set back by a day: nothing is started until it is there again, and nothing is reported.
+    let (time_of, notices, wait) = start(minutes("2026-11-16T12:00:00Z"), "2026-11-15T12:00:30Z");
+    assert_eq!((time_of, notices), (None, 0));
     assert_eq!(wait.map(|wait| wait.as_secs()), Some(24 * 3600 + 30));
     // It went ahead by ten years: one Job, for the last minute.
-    let (time_of, told, _) = start(minutes("2026-11-15T12:00:00Z"), "2036-11-15T12:00:30Z");
-    assert_eq!((time_of, told), (Some(time("2036-11-15T12:00:00Z")), 1));
+    let (time_of, notices, _) = start(minutes("2026-11-15T12:00:00Z"), "2036-11-15T12:00:30Z");
+    assert_eq!((time_of, notices), (Some(time("2036-11-15T12:00:00Z")), 1));
 }
 
 #[test]
@@ -140,18 +140,18 @@ fn planned(more: Value, now: &str) -> Plan {
 
 #[test]
 fn a_job_is_started_when_it_is_due_and_nothing_is_against_it() {
-    let check = |name: &str, more: Value, want: Option<bool>, told: &[&str]| {
+    let check = |name: &str, more: Value, want: Option<bool>, notices: &[&str]| {
         let plan = planned(more, "2026-11-15T12:00:05Z");
         let start = want.map(|is_replacement| Start { time: time("2026-11-15T12:00:00Z"), is_replacement });
         assert_eq!(plan.start, start, "{name}");
         let reasons: Vec<&str> = plan
-            .told
+            .notices
             .iter()
-            .map(|told| match told {
-                Told::Normal(reason, _) | Told::Warning(reason, _) => *reason,
+            .map(|notice| match notice {
+                Notice::Normal(reason, _) | Notice::Warning(reason, _) => *reason,
             })
             .collect();
-        assert_eq!(reasons, told, "{name}");
+        assert_eq!(reasons, notices, "{name}");
     };
     let spec = |spec: Value| json!({ "spec": spec });
     check("it is due", json!({}), Some(false), &[]);
@@ -174,17 +174,20 @@ fn a_job_is_started_when_it_is_due_and_nothing_is_against_it() {
 }
 
 #[test]
-fn what_is_told_is_in_upstreams_words() {
-    let told = |more: Value, now: &str| planned(more, now).told;
+fn what_is_reported_is_in_upstreams_words() {
+    let notices = |more: Value, now: &str| planned(more, now).notices;
     let spec = |spec: Value| json!({ "spec": spec });
-    let zone = told(spec(json!({ "timeZone": "Mars/Base" })), NOW);
+    let zone = notices(spec(json!({ "timeZone": "Mars/Base" })), NOW);
     let text = "invalid timeZone: \"Mars/Base\": unknown time zone Mars/Base";
-    assert_eq!(zone, [Told::Warning("UnknownTimeZone", text.to_owned())]);
+    assert_eq!(zone, [Notice::Warning("UnknownTimeZone", text.to_owned())]);
     let text = "unparseable schedule: \"x\" : expected exactly 5 fields, found 1: [x]";
-    assert_eq!(told(spec(json!({ "schedule": "x" })), NOW), [Told::Warning("UnparseableSchedule", text.to_owned())]);
+    assert_eq!(
+        notices(spec(json!({ "schedule": "x" })), NOW),
+        [Notice::Warning("UnparseableSchedule", text.to_owned())]
+    );
     let text = "invalid schedule: 30 2 30 2 * : time difference between two schedules is less than 1 second";
-    let impossible = told(spec(json!({ "schedule": "30 2 30 2 *" })), NOW);
-    assert_eq!(impossible, [Told::Warning("InvalidSchedule", text.to_owned())]);
+    let impossible = notices(spec(json!({ "schedule": "30 2 30 2 *" })), NOW);
+    assert_eq!(impossible, [Notice::Warning("InvalidSchedule", text.to_owned())]);
 }
 
 /// A deadline of no time at all cannot be met: the next time is waited for.
@@ -231,10 +234,10 @@ fn a_job_is_the_template_with_a_name_and_a_time() {
 
 #[test]
 fn the_list_of_running_jobs_is_kept_and_repaired() {
-    let check = |name: &str, more: Value, jobs: &[Arc<JobView>], active: &[&str], told: usize, unseen: usize| {
+    let check = |name: &str, more: Value, jobs: &[Arc<JobView>], active: &[&str], notices: usize, unseen: usize| {
         let seen = active::look(&cron_job(more), jobs);
         let listed: Vec<&str> = seen.status.active.iter().map(|entry| &*entry.name).collect();
-        assert_eq!((listed.as_slice(), seen.told.len(), seen.unseen.len()), (active, told, unseen), "{name}");
+        assert_eq!((listed.as_slice(), seen.notices.len(), seen.unseen.len()), (active, notices, unseen), "{name}");
     };
     let running = [job("a", json!({}))];
     check("as it should be", listed(&["a"]), &running, &["a"], 0, 0);
@@ -332,7 +335,7 @@ fn a_new_schedule_takes_effect_at_its_next_time() {
     assert_eq!(delay(json!({}), daily()), Duration::from_millis((21 * 3600 + 1800) * 1000 + 100));
     let zone = merged(daily(), json!({ "spec": { "timeZone": "Asia/Tokyo" } }));
     assert_eq!(delay(daily(), zone), Duration::from_millis((12 * 3600 + 1800) * 1000 + 100));
-    assert_eq!(delay(json!({}), json!({ "spec": { "schedule": "x" } })), Duration::ZERO, "the pass tells");
+    assert_eq!(delay(json!({}), json!({ "spec": { "schedule": "x" } })), Duration::ZERO, "the pass reports it");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use steersman_model::template::Template;
 
 use crate::toleration::{Comparison, tolerates};
 
-/// Where the pods of a template may run.
+/// The rules that decide on which nodes the pods of a template may run.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Placement {

@@ -31,18 +31,18 @@ pub(super) struct Observed<'a> {
     pub(super) pods: &'a PodsByNode,
     pub(super) wanted: &'a Wanted,
     pub(super) now: Time,
-    /// How long failed pods on a node are left alone.
+    /// Returns the time for which failed pods on a node are left alone.
     pub(super) waits: &'a (dyn Fn(&str) -> Option<Duration> + Sync),
 }
 
-/// What to do.
+/// The actions of a pass.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// The nodes that get a pod.
     pub(super) create: Vec<Istr>,
     /// The pods to delete.
     pub(super) delete: Vec<Deletion>,
-    /// When a failed pod may be deleted.
+    /// The time until a failed pod may be deleted.
     pub(super) check_in: Option<Duration>,
 }
 

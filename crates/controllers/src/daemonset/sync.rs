@@ -84,7 +84,7 @@ impl Reconciler for Sets {
             cx.events.warning(&About::new(SETS, set.meta()), "SelectingAll", text);
             return Ok(Action::Done);
         }
-        // Its revisions may be gone already, without which its status cannot be told.
+        // Its revisions may be gone already, without which its status cannot be computed.
         if set.meta().is_terminating() {
             return Ok(Action::Done);
         }
@@ -194,7 +194,8 @@ async fn create(cx: &Context, seen: &Observed<'_>, nodes: &[Istr]) -> Result<(),
         let mut spec = spec.clone();
         seen.placement.pin(&mut spec, node);
         let metadata = &metadata;
-        let (prefix, is_seen) = (&prefix, &is_seen);
+        let prefix = &prefix;
+        let is_seen = &is_seen;
         async move {
             let body = |name: &str| {
                 let metadata = metadata.under(PodName::Chosen { name, prefix });

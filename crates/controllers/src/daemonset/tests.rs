@@ -84,14 +84,14 @@ fn with_seen<T>(
     })
 }
 
-fn told(plan: &Plan) -> Vec<String> {
+fn reported(plan: &Plan) -> Vec<String> {
     let create = plan.create.iter().map(|node| format!("create on {node}"));
     let delete = plan.delete.iter().map(|it| format!("delete {} {:?}", it.pod.meta().name, it.reason));
     create.chain(delete).collect()
 }
 
 fn check(name: &str, set: &DaemonSetView, nodes: &[Arc<NodeView>], pods: &[Arc<PodView>], want: &[&str]) {
-    assert_eq!(with_seen(set, nodes, pods, |seen| told(&plan(seen))), want, "{name}");
+    assert_eq!(with_seen(set, nodes, pods, |seen| reported(&plan(seen))), want, "{name}");
 }
 
 fn nodes(count: usize) -> Vec<Arc<NodeView>> {
@@ -132,11 +132,11 @@ fn pinned(name: &str, node: &str) -> Arc<PodView> {
 #[test]
 fn a_failed_pod_in_back_off_is_left_alone() {
     let failed = [pod("a", "waits", "new", phase("Failed"))];
-    let (told, check_in) = with_seen(&set(json!({})), &[node("waits", json!({}))], &failed, |seen| {
+    let (reported, check_in) = with_seen(&set(json!({})), &[node("waits", json!({}))], &failed, |seen| {
         let plan = plan(seen);
-        (told(&plan), plan.check_in)
+        (reported(&plan), plan.check_in)
     });
-    assert_eq!((told.len(), check_in), (0, Some(Duration::from_secs(7))));
+    assert_eq!((reported.len(), check_in), (0, Some(Duration::from_secs(7))));
 }
 
 #[test]

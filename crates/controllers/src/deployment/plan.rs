@@ -14,7 +14,7 @@ use super::sets::{Sets, wanted};
 use super::status::{Estimate, is_complete};
 use super::{history, recreate, template};
 
-/// What to do.
+/// The action of a pass.
 #[derive(Debug)]
 pub(super) enum Plan {
     /// Change the Deployment's own template.
@@ -23,7 +23,7 @@ pub(super) enum Plan {
     Work(Work),
 }
 
-/// What to do with the ReplicaSets, in this order; the status is written last.
+/// The actions on the ReplicaSets, in this order; the status is written last.
 #[derive(Debug)]
 pub(super) struct Work {
     /// The ReplicaSet to create.
@@ -32,7 +32,7 @@ pub(super) struct Work {
     pub(super) change: Vec<Change>,
     /// The ReplicaSets to delete.
     pub(super) delete: Vec<Arc<ReplicaSetView>>,
-    /// What the status reports.
+    /// The numbers that the status reports.
     pub(super) estimate: Estimate,
 }
 

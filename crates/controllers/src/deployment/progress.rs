@@ -124,7 +124,7 @@ pub(super) fn estimate(
     let say =
         |status, reason, text: &str| Condition::new(PROGRESSING, status).because(reason, &format!("{who} {text}"));
     if is_complete(deployment, status) && !observed {
-        // The numbers look complete; the next status of a ReplicaSet will tell.
+        // The numbers look complete; the next status of a ReplicaSet decides.
     } else if is_complete(deployment, status) {
         let through = say(ConditionStatus::True, THROUGH, "has successfully progressed.");
         set(conditions, through, now);

@@ -7,7 +7,7 @@ use steersman_base::Uid;
 
 use crate::eviction::PlannedPods;
 
-/// What is remembered.
+/// The state that is kept between passes.
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) pods: PlannedPods,

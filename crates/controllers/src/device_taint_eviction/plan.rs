@@ -12,7 +12,7 @@ use steersman_model::resource::{
 
 use crate::toleration::{Comparison, tolerates};
 
-/// When a pod has to leave, and because of which rules.
+/// The time at which a pod is evicted, and the rules that demand it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Eviction {
     pub(super) at: MicroTime,

@@ -14,7 +14,7 @@ const IN_PROGRESS: &str = "EvictionInProgress";
 /// A condition is written at most once in this time: upstream's figure.
 pub(super) const PERIOD: Duration = Duration::from_secs(10);
 
-/// What a rule does, or would do.
+/// The numbers of pods that a rule evicts, or would evict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// The namespaces of the pods that are to be evicted, one for each pod.

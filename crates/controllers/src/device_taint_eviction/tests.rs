@@ -217,16 +217,16 @@ fn a_condition_is_written_when_it_changes_and_not_too_often() {
     };
     let taint = json!({ "key": "a", "effect": "NoExecute" });
     let bare = rule("r", &json!({}), &taint);
-    let told = DeviceTaintRuleView {
+    let reported = DeviceTaintRuleView {
         status: steersman_model::resource::DeviceTaintRuleStatus { conditions: [condition].into() },
         ..(*bare).clone()
     };
-    assert!(changed(&told, &Counts::default(), now().plus_seconds(60)).is_none());
-    assert!(changed(&told, &Counts { evicted: 1, ..Counts::default() }, now()).is_some());
-    assert_eq!(too_early(&told, now().plus_seconds(4)).map(|wait| wait.as_secs()), Some(6));
-    assert_eq!(too_early(&told, now().plus_seconds(10)), None);
+    assert!(changed(&reported, &Counts::default(), now().plus_seconds(60)).is_none());
+    assert!(changed(&reported, &Counts { evicted: 1, ..Counts::default() }, now()).is_some());
+    assert_eq!(too_early(&reported, now().plus_seconds(4)).map(|wait| wait.as_secs()), Some(6));
+    assert_eq!(too_early(&reported, now().plus_seconds(10)), None);
     assert_eq!(too_early(&bare, now()), None);
-    let mut other = told;
+    let mut other = reported;
     other.metadata.generation = 4;
-    assert_eq!(too_early(&other, now()), None, "another spec is told at once");
+    assert_eq!(too_early(&other, now()), None, "another spec is reported at once");
 }

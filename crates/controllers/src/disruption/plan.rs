@@ -12,10 +12,10 @@ use steersman_model::wire::Times;
 
 use crate::pod;
 
-/// How long an evicted pod may stay before its eviction is taken for failed: upstream's.
+/// The time for which an evicted pod may stay before its eviction counts as failed: upstream's.
 pub(super) const DELETION_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 
-/// What a budget requires.
+/// The requirements of a budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Required {
     /// The number of pods that should exist.
@@ -29,7 +29,7 @@ pub(super) struct Required {
 pub(super) struct Disrupted {
     /// Those that are expected to be deleted soon, and since when.
     pub(super) pods: Times,
-    /// When the next of them is late.
+    /// The time until the next of them is late.
     pub(super) recheck_in: Option<Duration>,
     /// Those that should have been deleted by now.
     pub(super) late: Vec<Arc<PodView>>,

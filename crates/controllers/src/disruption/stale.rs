@@ -10,7 +10,7 @@ use steersman_model::core::PodView;
 use crate::pod;
 
 const TARGET: &str = "DisruptionTarget";
-/// How long the condition is believed: upstream's.
+/// The time for which the condition is trusted: upstream's.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2 * 60);
 
 /// Returns the time until the condition of a pod is stale; zero if it is. `None` if the pod does not have it, has ended or is

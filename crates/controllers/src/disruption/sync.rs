@@ -31,7 +31,7 @@ pub(super) struct Budgets {
     pub(super) scales: Scales,
 }
 
-/// What a budget requires, and what there is.
+/// The requirements of a budget, and the observed pods.
 struct Counted {
     required: Required,
     healthy: i32,

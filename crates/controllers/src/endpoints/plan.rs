@@ -12,7 +12,7 @@ use crate::service_pods;
 /// The value of the annotation that says that addresses are left out.
 const TRUNCATED: &str = "truncated";
 
-/// What to write.
+/// The write of a pass.
 #[derive(Debug, PartialEq)]
 pub(super) enum Plan {
     /// The Endpoints are up to date.

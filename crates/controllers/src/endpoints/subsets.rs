@@ -91,8 +91,8 @@ fn address_of(service: &ServiceView, pod: &PodView) -> Option<EndpointAddress> {
     let cluster_ip = &service.spec.cluster_ip;
     // The server sets the families; for an older server, the address of the service or of the pod determines them.
     let family = address::declared(service).next().unwrap_or_else(|| {
-        let told_by = if service_pods::is_headless(service) { &pod.status.pod_ip } else { cluster_ip };
-        Family::of_text(told_by)
+        let address = if service_pods::is_headless(service) { &pod.status.pod_ip } else { cluster_ip };
+        Family::of_text(address)
     });
     let ip = address::of_pod(pod, family).next()?;
     Some(EndpointAddress {

@@ -115,7 +115,7 @@ fn subsets_in_another_order_are_the_same() {
 }
 
 #[test]
-fn an_address_that_is_told_both_ways_is_not_ready() {
+fn an_address_that_is_listed_both_ways_is_not_ready() {
     let once = subsets(&service(json!({})), &[pod(1, json!({}))]).remove(0);
     let twice = EndpointSubset { not_ready_addresses: once.addresses.clone(), ..once };
     assert_eq!(described(&repack(&[twice])), ["/2:http=8080"]);

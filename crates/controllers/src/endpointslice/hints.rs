@@ -17,7 +17,7 @@ use steersman_model::discovery::{Endpoint, EndpointHints, Named};
 
 use super::packing::{Draft, Packed};
 
-/// How close clients should be.
+/// The closeness that clients should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Near {
     Zone,

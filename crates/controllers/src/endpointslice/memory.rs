@@ -15,7 +15,7 @@ pub(super) use topology::Topology;
 use super::map;
 use crate::service_pods::memory::{Once, Tracker, TriggerTimes};
 
-/// What the controller remembers between passes.
+/// The state that the controller keeps between passes.
 pub(super) struct Memory {
     pub(super) topology: Topology,
     pub(super) tracker: Tracker,

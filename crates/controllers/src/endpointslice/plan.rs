@@ -24,7 +24,7 @@ pub(super) struct Observed<'a> {
     pub(super) endpoints_per_slice_max: usize,
 }
 
-/// What is known about a pod's node.
+/// The observed state of a pod's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NodeSeen {
     /// The node exists, with this zone, if it has one.

@@ -16,7 +16,7 @@ use crate::service_pods::address::{self, Family};
 use crate::service_pods::identity::{Identity, PortSet, Wanted};
 use crate::service_pods::with;
 
-/// What to do with the slices of Endpoints.
+/// The actions on the slices of Endpoints.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// New slices; their name is still to be chosen.

@@ -60,7 +60,7 @@ pub(crate) struct Misplaced {
     pub(crate) reference: OwnerRef,
 }
 
-/// What the graph knows about an object.
+/// The state of an object in the graph.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NodeState {
     pub(crate) identity: Identity,

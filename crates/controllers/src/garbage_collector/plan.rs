@@ -17,7 +17,7 @@ pub(crate) enum OwnerState {
     Waiting,
 }
 
-/// What happens to an object.
+/// The action on an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// The object is kept as it is.
@@ -34,7 +34,7 @@ pub(crate) enum Plan {
     Delete(Propagation),
 }
 
-/// What the graph knows about an object's dependents.
+/// The state of an object's dependents in the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dependents {
     /// Whether there are any.

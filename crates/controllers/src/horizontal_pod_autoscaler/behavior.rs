@@ -22,7 +22,7 @@ pub(super) struct Direction {
     pub(super) window: Duration,
 }
 
-/// Which policy counts.
+/// The rule that selects one of several policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Select {
     /// The one that allows the largest change.

@@ -9,7 +9,7 @@ use steersman_model::autoscaling::TargetReference;
 
 use super::history::History;
 
-/// What is remembered of every autoscaler, by namespace.
+/// The state that is kept of every autoscaler, by namespace.
 #[derive(Debug, Default)]
 pub(super) struct Memory(Mutex<BTreeMap<Istr, Namespace>>);
 

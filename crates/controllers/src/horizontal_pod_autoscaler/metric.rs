@@ -23,7 +23,7 @@ pub(super) enum Source<'a> {
     External(&'a ExternalMetricSource),
 }
 
-/// What is asked of the metrics APIs.
+/// A request to the metrics APIs.
 #[derive(Clone, Debug)]
 pub(super) enum Question<'a> {
     /// The usage of a resource by pods, or by one container of each.
@@ -36,7 +36,7 @@ pub(super) enum Question<'a> {
     External { metric: &'a str, series: Selector },
 }
 
-/// What the metrics APIs answer.
+/// The answer of the metrics APIs.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
     /// Of pods.
@@ -45,7 +45,7 @@ pub(super) enum Answer {
     Values(Vec<i64>),
 }
 
-/// What is known besides the metrics.
+/// The observed state besides the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given<'a> {
     pub(super) namespace: &'a str,
@@ -56,7 +56,7 @@ pub(super) struct Given<'a> {
     pub(super) pod_level: bool,
 }
 
-/// What follows from a metric.
+/// The result of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Computed {
     pub(super) replicas: i32,
@@ -71,7 +71,7 @@ pub(super) struct Problem {
     /// The reason of the event, and of the condition `ScalingActive`.
     pub(super) reason: &'static str,
     /// The message of the event.
-    pub(super) told: String,
+    pub(super) note: String,
     /// The error of the pass.
     pub(super) error: String,
     /// Whether the spec is at fault.
@@ -97,8 +97,8 @@ pub(super) fn source(spec: &MetricSpec) -> Result<Source<'_>, Problem> {
         _ => None,
     };
     source.ok_or_else(|| {
-        let told = format!("unknown metric source type {:?}", &*spec.type_);
-        Problem { reason: "InvalidMetricSourceType", error: told.clone(), told, is_spec: true }
+        let note = format!("unknown metric source type {:?}", &*spec.type_);
+        Problem { reason: "InvalidMetricSourceType", error: note.clone(), note, is_spec: true }
     })
 }
 
@@ -276,26 +276,26 @@ impl<'a> Source<'a> {
     }
 
     /// Returns a problem: the event and the error say the same, the error for which metric.
-    fn problem(self, told: impl Into<String>) -> Problem {
-        let told = told.into();
-        self.problem_as(told.clone(), &told)
+    fn problem(self, note: impl Into<String>) -> Problem {
+        let note = note.into();
+        self.problem_as(note.clone(), &note)
     }
 
     /// As [`problem`](Self::problem), for metrics whose error names the metric twice, as upstream's does.
-    fn failed(self, told: impl Into<String>) -> Problem {
-        let told = told.into();
+    fn failed(self, note: impl Into<String>) -> Problem {
+        let note = note.into();
         let error = match self {
-            Self::Object(source) => format!("failed to get {} object metric: {told}", source.metric.name),
+            Self::Object(source) => format!("failed to get {} object metric: {note}", source.metric.name),
             Self::External(source) if source.target.average_value.is_some() => {
-                format!("failed to get {} external metric: {told}", source.metric.name)
+                format!("failed to get {} external metric: {note}", source.metric.name)
             }
-            Self::External(source) => format!("failed to get external metric {}: {told}", source.metric.name),
-            _ => told.clone(),
+            Self::External(source) => format!("failed to get external metric {}: {note}", source.metric.name),
+            _ => note.clone(),
         };
-        self.problem_as(told, &error)
+        self.problem_as(note, &error)
     }
 
-    fn problem_as(self, told: String, error: &str) -> Problem {
+    fn problem_as(self, note: String, error: &str) -> Problem {
         let (reason, of) = match self {
             Self::Object(_) => ("FailedGetObjectMetric", "object metric".to_owned()),
             Self::Pods(_) => ("FailedGetPodsMetric", "pods metric".to_owned()),
@@ -305,7 +305,7 @@ impl<'a> Source<'a> {
             }
             Self::External(source) => ("FailedGetExternalMetric", format!("{} external metric", source.metric.name)),
         };
-        Problem { reason, told, error: format!("failed to get {of} value: {error}"), is_spec: false }
+        Problem { reason, note, error: format!("failed to get {of} value: {error}"), is_spec: false }
     }
 }
 

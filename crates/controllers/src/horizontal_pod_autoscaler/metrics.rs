@@ -6,7 +6,7 @@ use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeV
 use steersman_base::ObjectKey;
 use steersman_runtime::metrics::{Families, FamilyError};
 
-/// What a pass did, or would do because of a metric.
+/// The action of a pass, or the one that a metric asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Did {
     Nothing,

@@ -4,7 +4,7 @@ use steersman_model::autoscaling::{HorizontalPodAutoscalerSpec, HorizontalPodAut
 
 use super::status;
 
-/// What a pass works with.
+/// The input of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// The current number of replicas.
@@ -17,7 +17,7 @@ pub(super) struct Bounds {
     pub(super) has_metrics_without_pods: bool,
 }
 
-/// How the number of replicas is found.
+/// The way in which the number of replicas is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
     /// By the metrics.

@@ -8,12 +8,12 @@ use steersman_base::{ConditionStatus, Istr, MicroTime, Time};
 use steersman_model::View;
 use steersman_model::core::PodView;
 
-/// What a metric says about one pod.
+/// The value of a metric for one pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
     /// In thousandths.
     pub(super) value: i64,
-    /// When it was taken; absent if the source does not tell.
+    /// The time at which it was measured; absent if the source does not report it.
     pub(super) at: Option<Time>,
     /// The time over which it was averaged, before `at`.
     pub(super) window: Duration,
@@ -22,7 +22,7 @@ pub(super) struct Reading {
 /// Readings by the names of the pods.
 pub(super) type Readings = BTreeMap<Istr, Reading>;
 
-/// When a young pod's CPU usage counts.
+/// The periods after the start of a pod in which its CPU usage does not always count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Youth {
     pub(super) cpu_initialization_period: Duration,

@@ -4,13 +4,13 @@ use steersman_base::Time;
 use steersman_base::condition::{self, Condition, ConditionStatus};
 use steersman_model::autoscaling::{HorizontalPodAutoscalerStatus, MetricStatus};
 
-/// The condition that tells whether the scale of the target can be read and written.
+/// The condition that reports whether the scale of the target can be read and written.
 pub(super) const ABLE_TO_SCALE: &str = "AbleToScale";
-/// The condition that tells whether the metrics give a number of pods.
+/// The condition that reports whether the metrics give a number of pods.
 pub(super) const SCALING_ACTIVE: &str = "ScalingActive";
-/// The condition that tells whether a limit applies.
+/// The condition that reports whether a limit applies.
 pub(super) const SCALING_LIMITED: &str = "ScalingLimited";
-/// The condition that tells whether the autoscaler itself has scaled the target to zero.
+/// The condition that reports whether the autoscaler itself has scaled the target to zero.
 const SCALED_TO_ZERO: &str = "ScaledToZero";
 
 /// A status in the making.

@@ -58,7 +58,7 @@ struct Passed {
     failure: Option<(Fault, String)>,
 }
 
-/// What was decided, and by which metrics.
+/// The decision, and the metrics that led to it.
 struct Decided {
     decision: Decision,
     statuses: Vec<MetricStatus>,
@@ -93,9 +93,9 @@ impl Autoscalers {
         let mut draft = Draft::new(&hpa.status, now.to_seconds());
         let scale = match self.scale(hpa).await {
             Ok(scale) => scale,
-            Err(NoScale { told, error, fault }) => {
-                warn(cx, hpa, "FailedGetScale", &told);
-                draft.no_scale(&told);
+            Err(NoScale { note, error, fault }) => {
+                warn(cx, hpa, "FailedGetScale", &note);
+                draft.no_scale(&note);
                 put_or_log(cx, hpa, &draft).await;
                 return Passed::failed(fault, error);
             }
@@ -220,8 +220,8 @@ impl Autoscalers {
             return passed;
         }
         let Decision { replicas, reason } = decision;
-        let told = format!("New size: {replicas}; reason: {reason}; error: {error_text}");
-        warn(cx, hpa, "FailedRescale", &told);
+        let note = format!("New size: {replicas}; reason: {reason}; error: {error_text}");
+        warn(cx, hpa, "FailedRescale", &note);
         let message = format!("the HPA controller was unable to update the target scale: {error_text}");
         draft.set(ABLE_TO_SCALE, false, "FailedUpdateScale", &message);
         draft.fill(current, None, statuses, self.generation(hpa));
@@ -235,8 +235,8 @@ impl Autoscalers {
 }
 
 /// Sends a warning about an autoscaler.
-fn warn(cx: &Context, hpa: &HorizontalPodAutoscalerView, reason: &str, told: &str) {
-    cx.events.warning(&About::new(&HorizontalPodAutoscalerView::RESOURCE, hpa.meta()), reason, told);
+fn warn(cx: &Context, hpa: &HorizontalPodAutoscalerView, reason: &str, note: &str) {
+    cx.events.warning(&About::new(&HorizontalPodAutoscalerView::RESOURCE, hpa.meta()), reason, note);
 }
 
 /// Writes the status, if it has changed. A deleted autoscaler has none.

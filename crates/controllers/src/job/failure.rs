@@ -9,7 +9,7 @@ use steersman_model::core::pod::{ContainerState, ContainerStatus};
 
 use super::spec;
 
-/// What the failure of a pod means.
+/// The meaning of a pod's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Meaning {
     /// The Job fails.

@@ -7,7 +7,7 @@ use steersman_base::{Meta, ObjectKey, Uid};
 
 use super::backoff::Record;
 
-/// What the controller remembers: the failures of each running Job, and Jobs that the server reported as gone.
+/// The state that the controller keeps: the failures of each running Job, and Jobs that the server reported as gone.
 #[derive(Default)]
 pub(super) struct Memory {
     records: Mutex<BTreeMap<ObjectKey, (Uid, Record)>>,

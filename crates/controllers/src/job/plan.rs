@@ -12,7 +12,7 @@ use super::tally::{Tally, count};
 use super::{BURST, backoff, failure, pods, ranking, spec, success};
 use crate::pod;
 
-/// How a Job ends.
+/// The way in which a Job ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) end: End,
@@ -27,7 +27,7 @@ pub(super) enum End {
     Failed,
 }
 
-/// What to do with the pods.
+/// The action on the pods.
 #[derive(Debug, PartialEq)]
 pub(super) enum Step {
     /// Nothing: the number is right, or the Job is terminating.
@@ -59,7 +59,7 @@ pub(super) struct Replacement {
     pub(super) ignored: i32,
 }
 
-/// What to do, and when to decide again.
+/// The actions, and the time of the next decision.
 #[derive(Debug, PartialEq)]
 pub(super) struct Plan {
     pub(super) step: Step,

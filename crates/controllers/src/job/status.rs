@@ -28,9 +28,9 @@ pub(super) struct Progress {
     pub(super) terminating: i32,
     /// The time at which it was started, or resumed.
     pub(super) start: Option<Time>,
-    /// How it ends, if it does.
+    /// The way in which it ends, if it does.
     pub(super) verdict: Option<Verdict>,
-    /// Whether the pods were brought to the wanted number, so that it can be told whether the Job is suspended.
+    /// Whether the pods were brought to the wanted number, so that it can be reported whether the Job is suspended.
     pub(super) is_managed: bool,
 }
 
@@ -43,15 +43,15 @@ pub(super) struct Tracking {
     pub(super) release: Vec<Arc<PodView>>,
     /// Whether more pods are to be counted than one pass does.
     pub(super) is_cut: bool,
-    /// What is to be told about suspension.
-    pub(super) told: Option<Told>,
-    /// How many failed pods each action of the failure policy was applied to.
+    /// The event about suspension, if there is one.
+    pub(super) suspension: Option<Suspension>,
+    /// The number of failed pods to which each action of the failure policy was applied.
     pub(super) actions: BTreeMap<Meaning, u64>,
 }
 
 /// An event about the Job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Suspension {
     Suspended,
     Resumed,
 }
@@ -72,7 +72,7 @@ pub(super) fn track(
 ) -> Tracking {
     let mut conditions: Vec<Condition> = job.status.conditions.to_vec();
     let mut start_time = progress.start;
-    let told = (progress.is_managed && progress.verdict.is_none())
+    let suspension = (progress.is_managed && progress.verdict.is_none())
         .then(|| suspension(job, &mut conditions, &mut start_time, options, now))
         .flatten();
     if let Some(verdict) = &progress.verdict {
@@ -99,7 +99,7 @@ pub(super) fn track(
         status.completed_indexes = Istr::from(tally.completed.to_string());
         status.failed_indexes = tally.failed_indexes.as_ref().map(|failed| Istr::from(failed.to_string()));
     }
-    Tracking { status, release: noted.release, is_cut: noted.is_cut, told, actions: noted.actions }
+    Tracking { status, release: noted.release, is_cut: noted.is_cut, suspension, actions: noted.actions }
 }
 
 /// Returns the status after pods have lost their finalizer: those that no longer have it are counted.
@@ -133,7 +133,7 @@ pub(super) fn finished(status: &JobStatus, verdict: &Verdict, now: Time) -> Opti
     Some(finished)
 }
 
-/// What is new about ended pods.
+/// The news about ended pods.
 #[derive(Default)]
 struct Noted {
     succeeded: Vec<Uid>,
@@ -209,13 +209,13 @@ fn suspension(
     start_time: &mut Option<Time>,
     options: Options,
     now: Time,
-) -> Option<Told> {
+) -> Option<Suspension> {
     if spec::is_suspended(job) {
         let is_new = set(conditions, "Suspended", ConditionStatus::True, "JobSuspended", "Job suspended", now);
         if is_new && options.mutable_scheduling_directives {
             *start_time = None;
         }
-        return is_new.then_some(Told::Suspended);
+        return is_new.then_some(Suspension::Suspended);
     }
     // A Job that was never suspended has no such condition.
     condition::find(conditions, "Suspended")?;
@@ -223,7 +223,7 @@ fn suspension(
     if is_new {
         *start_time = Some(now);
     }
-    is_new.then_some(Told::Resumed)
+    is_new.then_some(Suspension::Resumed)
 }
 
 /// Announces the end, unless that was done before.

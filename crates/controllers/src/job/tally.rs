@@ -19,13 +19,13 @@ use crate::pod;
 pub(super) struct Tally {
     /// The active pods.
     pub(super) active: Vec<Arc<PodView>>,
-    /// How many of them are ready.
+    /// The number of pods that are ready.
     pub(super) ready: i32,
     /// The number of pods that are terminating and have not ended.
     pub(super) terminating: i32,
-    /// How many have succeeded: pods, or indexes of an indexed Job. Those that are not counted yet are included.
+    /// The number of successes: pods, or indexes of an indexed Job. Those that are not counted yet are included.
     pub(super) succeeded: i32,
-    /// How many pods have failed. Those that are not counted yet are included, ignored ones are not.
+    /// The number of pods that have failed. Those that are not counted yet are included, ignored ones are not.
     pub(super) failed: i32,
     /// The failures since the last success.
     pub(super) record: Record,
@@ -47,7 +47,7 @@ pub(super) struct Uncounted<'a> {
 }
 
 /// Counts the pods of a Job. `record` is what is remembered of earlier failures; `None` after a restart: then the pods that
-/// are still there tell.
+/// are still there show.
 pub(super) fn tally(job: &JobView, pods: &[Arc<PodView>], record: Option<Record>) -> Tally {
     let uncounted = Uncounted::of(job.status.uncounted_terminated_pods.as_ref());
     let is_new = |pod: &&Arc<PodView>, counted: &BTreeSet<&Uid>| {

@@ -166,7 +166,7 @@ fn a_success_ends_a_series_of_failures() {
 }
 
 #[test]
-fn the_end_of_a_pod_is_told_by_its_containers_else_by_what_there_is() {
+fn the_end_of_a_pod_follows_from_its_containers_else_by_what_there_is() {
     let check = |name: &str, more: Value, want: &str| {
         assert_eq!(ended_at(&pod("a", more)), Some(at(want)), "{name}");
     };

@@ -20,7 +20,7 @@ pub(super) struct Limit {
     since: Time,
 }
 
-/// What to do with a token.
+/// The action on a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Nothing.

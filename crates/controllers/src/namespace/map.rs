@@ -17,8 +17,8 @@ pub(super) fn terminating(change: &Change<NamespaceView>) -> Option<ObjectKey> {
 /// Whether there may be something to do: the namespace is terminating, and not only its status changed, which is mostly
 /// our own write. In a resync both are the same, and that counts.
 pub(super) fn is_relevant(before: Option<&NamespaceView>, now: &NamespaceView) -> bool {
-    let told_before = |before: &NamespaceView| {
+    let was_terminating = |before: &NamespaceView| {
         before.meta().is_terminating() && before.spec == now.spec && before.status != now.status
     };
-    now.meta().is_terminating() && !before.is_some_and(told_before)
+    now.meta().is_terminating() && !before.is_some_and(was_terminating)
 }

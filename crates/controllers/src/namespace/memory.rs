@@ -7,7 +7,7 @@ use steersman_base::Istr;
 use steersman_informer::Change;
 use steersman_model::HasMeta;
 
-/// Which namespaces wait for their last pod, and how many pods each namespace has.
+/// The namespaces that wait for their last pod, and the number of pods of each namespace.
 #[derive(Debug, Default)]
 pub(super) struct LastPods(Mutex<State>);
 

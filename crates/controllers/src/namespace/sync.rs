@@ -24,7 +24,8 @@ const TERMINATING: &str = "Terminating";
 /// The number of resources emptied concurrently, and of objects deleted concurrently: enough to hide the server's
 /// response times, few enough that ten namespaces at a time leave capacity for others.
 const AT_ONCE: usize = 16;
-/// How often a write is retried after a conflict. Terminating namespaces are rarely changed more often.
+/// The maximum number of times that a write is retried after a conflict. Terminating namespaces are rarely changed more
+/// often.
 const CONFLICTS_MAX: usize = 10;
 
 /// The controller's shell: the caches that it reads from.

@@ -76,7 +76,7 @@ fn the_longest_grace_period_of_those_that_run_is_waited_for_once() {
 }
 
 #[test]
-fn the_last_pod_of_a_namespace_is_told_to_who_waits_for_it() {
+fn the_last_pod_of_a_namespace_is_reported_to_who_waits_for_it() {
     let pods = LastPods::default();
     let of = |namespace: &str| Arc::new(Meta { namespace: namespace.into(), ..Meta::default() });
     let a = of("a");
@@ -130,7 +130,7 @@ fn what_is_left_means_time_or_trouble() {
 }
 
 #[test]
-fn conditions_tell_what_is_left_in_upstreams_words() {
+fn conditions_report_what_is_left_in_upstreams_words() {
     let mut findings = Findings::default();
     let outcome = |count, names: &[(&str, usize)], failure: Option<&str>| Outcome {
         count,

@@ -23,7 +23,7 @@ struct Held {
     ranges: Vec<IpNet>,
 }
 
-/// What a change did to a set: for metrics.
+/// The effect of a change on a set, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// A range was allocated, after this many tries.

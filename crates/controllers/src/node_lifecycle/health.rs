@@ -9,7 +9,7 @@ use steersman_base::{Condition, MicroTime, Time, Uid, condition};
 use steersman_model::core::NodeView;
 use steersman_model::{NodeLeaseView, View};
 
-/// What was last seen of a node.
+/// The last observed state of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Health {
     uid: Uid,
@@ -31,7 +31,7 @@ struct Report {
     at: Option<Time>,
 }
 
-/// How long nodes may be silent.
+/// The times for which nodes may be silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grace {
     pub(super) monitor: Duration,

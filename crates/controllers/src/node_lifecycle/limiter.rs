@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Limiter {
     per_second: f64,
-    /// When there is a token again; never, while the rate is zero.
+    /// The time at which there is a token again; never, while the rate is zero.
     next: Duration,
 }
 

@@ -15,7 +15,7 @@ use super::health::Health;
 use super::map;
 use super::zones::{Count, Next, Rates, Turn, Zones};
 
-/// What is remembered of nodes and zones. Bounded by their number.
+/// The state that is kept of nodes and zones. Bounded by their number.
 pub(super) struct Memory {
     /// Times are counted from here, on the monotonic clock: a wall clock that is set ends no node.
     start: Instant,

@@ -8,7 +8,7 @@ use steersman_model::core::NodeView;
 
 use super::taints::{self, Cause};
 
-/// What is done about the `NoExecute` taints of a node.
+/// The action on the `NoExecute` taints of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Eviction {
     /// Nothing: the taints are right, or nothing is known.

@@ -25,8 +25,8 @@ pub(super) use tainter::Tainter;
 const NODES: &Resource = &NodeView::RESOURCE;
 const PODS: &Resource = &PodView::RESOURCE;
 
-/// How often a write is tried if others change the node meanwhile, and the pause between the tries: upstream's for the
-/// health of nodes.
+/// The maximum number of times that a write is tried if others change the node meanwhile, and the pause between the
+/// tries: upstream's for the health of nodes.
 const TRIES: usize = 5;
 const PAUSE: Duration = Duration::from_millis(20);
 

@@ -20,7 +20,7 @@ pub(super) struct Rates {
     pub(super) threshold: f64,
 }
 
-/// How many nodes of a zone are ready.
+/// The numbers of nodes of a zone, by readiness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) ready: usize,
@@ -40,7 +40,7 @@ pub(super) enum State {
     Full,
 }
 
-/// What a count of all zones shows.
+/// The result of a count of all zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// There is, and was, a zone with ready nodes; or there is no zone.
@@ -237,7 +237,7 @@ impl Zones {
 
 // === impl Waiting ===
 
-/// Where the order begins: there is room before it for those that are put back.
+/// The beginning of the order: there is room before it for those that are put back.
 const FIRST: u64 = 1 << 63;
 
 impl Waiting {

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::state::Known;
 
-/// What is remembered of volumes and nodes. Bounded by the number of attached and wanted volumes.
+/// The state that is kept of volumes and nodes. Bounded by the number of attached and wanted volumes.
 #[derive(Default)]
 pub(super) struct Memory {
     /// Whether the manager sees one namespace only: lists that it has not changed are those of others.
@@ -49,7 +49,7 @@ struct List {
     is_touched: bool,
 }
 
-/// What a node's list shall have.
+/// The volumes that a node's list should have.
 pub(super) type Volumes = BTreeMap<Istr, Istr>;
 
 // === impl Memory ===

@@ -18,11 +18,11 @@ pub(super) struct Metrics {
     total: IntGaugeVec,
     in_use: IntGaugeVec,
     operations: HistogramVec,
-    /// What each volume adds to the gauges.
+    /// The contribution of each volume to the gauges.
     counted: Mutex<HashMap<Istr, Counted>>,
 }
 
-/// What a volume adds to the gauges.
+/// The contribution of a volume to the gauges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) plugin: String,

@@ -7,15 +7,15 @@ use steersman_base::{Istr, MicroTime};
 
 use super::state::{Doing, OnNode, Volume};
 
-/// What to do about a volume.
+/// The actions on a volume.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Plan {
     pub(super) steps: Vec<(Istr, Step)>,
-    /// When to look again, if nothing changes.
+    /// The time of the next pass, if nothing changes.
     pub(super) wake: Option<MicroTime>,
 }
 
-/// What to do about a volume on one node.
+/// The action on a volume on one node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     /// It is attached: the node's list shall have it.
@@ -47,7 +47,7 @@ pub(super) enum Forced {
     OutOfService,
 }
 
-/// How the controller decides.
+/// The rules by which the controller decides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// Whether volumes are detached from unhealthy nodes after [`UNMOUNT_MAX`].
@@ -56,9 +56,9 @@ pub(super) struct Rules {
     pub(super) verifies: bool,
 }
 
-/// How long a node may take to unmount a volume.
+/// The time that a node has to unmount a volume.
 pub(super) const UNMOUNT_MAX: Duration = Duration::from_mins(6);
-/// How long a CSI driver may take to attach or detach.
+/// The time that a CSI driver has to attach or detach.
 pub(super) const DRIVER_MAX: Duration = Duration::from_mins(2);
 
 struct Planner<'a> {
@@ -195,7 +195,7 @@ impl Planner<'_> {
             };
             let others: Vec<Istr> = nodes.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
             if !others.is_empty() {
-                if !on.is_told {
+                if !on.is_refusal_reported {
                     self.add(node, Step::Refuse { others });
                 }
                 return;

@@ -35,12 +35,12 @@ pub(super) struct OnNode {
     pub(super) facts: NodeFacts,
     /// Since when it shall be detached.
     pub(super) requested: Option<MicroTime>,
-    /// What was begun, and when.
+    /// The operation that was begun, and its time.
     pub(super) doing: Option<(Doing, MicroTime)>,
     /// The last failure.
     pub(super) failure: Option<Failure>,
-    /// Whether the pods were told that it is attached elsewhere.
-    pub(super) is_told: bool,
+    /// Whether an event was recorded at the pods: it is attached elsewhere.
+    pub(super) is_refusal_reported: bool,
     /// Whether a detach has failed, so that nobody knows whether it is attached.
     pub(super) is_uncertain: bool,
 }
@@ -64,7 +64,7 @@ pub(super) struct NodeFacts {
     pub(super) is_mounted: bool,
 }
 
-/// What is done to a volume.
+/// The operation on a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Attach,
@@ -79,15 +79,15 @@ pub(super) struct Failure {
     pub(super) until: MicroTime,
 }
 
-/// What is remembered of a volume on one node.
+/// The state that is kept of a volume on one node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) requested: Option<MicroTime>,
     pub(super) doing: Option<(Doing, MicroTime)>,
     pub(super) failure: Option<Failure>,
-    pub(super) is_told: bool,
+    pub(super) is_refusal_reported: bool,
     pub(super) is_uncertain: bool,
-    /// Whether the pods were told that it is attached, and its node was.
+    /// Whether it was reported as attached: by events at the pods, and in the status of the node.
     pub(super) is_reported: bool,
     /// The pods that need it. They do until they end, whatever becomes of claim and volume.
     pub(super) pods: BTreeMap<ObjectKey, Uid>,
@@ -218,8 +218,8 @@ impl Failure {
 impl Known {
     /// Whether nothing is remembered.
     pub(super) fn is_empty(&self) -> bool {
-        let Self { requested, doing, failure, is_told, is_uncertain, is_reported, pods } = self;
+        let Self { requested, doing, failure, is_refusal_reported, is_uncertain, is_reported, pods } = self;
         let is_idle = requested.is_none() && doing.is_none() && failure.is_none();
-        is_idle && !is_told && !is_uncertain && !is_reported && pods.is_empty()
+        is_idle && !is_refusal_reported && !is_uncertain && !is_reported && pods.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! The shell: observe → plan → ask CSI drivers, and tell pods.
+//! The shell: observe → plan → ask CSI drivers, and record events at pods.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const PODS: &Resource = &PodView::RESOURCE;
 const ATTACHMENTS: &Resource = &VolumeAttachmentView::RESOURCE;
 const ATTACHED: &str = "SuccessfulAttachVolume";
 const FAILED: &str = "FailedAttachVolume";
-/// How often a pass looks again at what it has done itself.
+/// The maximum number of times that a pass looks again at its own writes.
 const LOOKS: usize = 3;
 
 /// The controller's shell for volumes: the caches that it reads from, and its memory.
@@ -135,7 +135,7 @@ impl Volumes {
         for node in self.memory.volume(volume).keys().filter(|node| !wanted.contains_key(*node)) {
             self.memory.change(volume, node, |known| {
                 known.pods.clear();
-                known.is_told = false;
+                known.is_refusal_reported = false;
             });
         }
         for (node, pods) in wanted {
@@ -161,7 +161,7 @@ impl Volumes {
             requested: known.requested,
             doing: known.doing,
             failure: known.failure,
-            is_told: known.is_told,
+            is_refusal_reported: known.is_refusal_reported,
             is_uncertain: known.is_uncertain,
         }
     }
@@ -224,7 +224,7 @@ impl Volumes {
         Ok(false)
     }
 
-    /// Records that a volume is attached, and tells its pods unless they know.
+    /// Records that a volume is attached, and records an event at its pods, unless they have one.
     fn report(&self, cx: &Context, observed: &Observed, node: &Istr, now: MicroTime) {
         let Observed { spec, nodes, .. } = observed;
         let mut is_known = nodes.get(node).is_some_and(|on| on.is_reported);
@@ -238,20 +238,27 @@ impl Volumes {
         });
         if !is_known {
             self.metrics.ended(spec, Doing::Attach, now.since(begun.unwrap_or(now)), false);
-            self.tell(cx, observed, node, |_| messages::attached(&spec.shown), false);
+            self.send_event(cx, observed, node, |_| messages::attached(&spec.shown), false);
         }
     }
 
-    /// Tells pods that their volume is attached to other nodes.
+    /// Records events at pods whose volume is attached to other nodes.
     fn refuse(&self, cx: &Context, observed: &Observed, node: &Istr, others: &[Istr]) {
         let Observed { spec, wanted, .. } = observed;
         let users: Vec<_> = others.iter().filter_map(|other| wanted.get(other)).flatten().collect();
         let users: Vec<_> = users.into_iter().map(|pod| pod.meta()).collect();
-        self.tell(cx, observed, node, |pod| messages::refused(&spec.shown, pod.meta(), &users), true);
-        self.memory.change(&spec.unique, node, |known| known.is_told = true);
+        self.send_event(cx, observed, node, |pod| messages::refused(&spec.shown, pod.meta(), &users), true);
+        self.memory.change(&spec.unique, node, |known| known.is_refusal_reported = true);
     }
 
-    fn tell(&self, cx: &Context, observed: &Observed, node: &Istr, note: impl Fn(&PodView) -> String, warns: bool) {
+    fn send_event(
+        &self,
+        cx: &Context,
+        observed: &Observed,
+        node: &Istr,
+        note: impl Fn(&PodView) -> String,
+        warns: bool,
+    ) {
         for pod in observed.wanted.get(node).into_iter().flatten() {
             let about = About::new(PODS, pod.meta());
             if warns {
@@ -322,12 +329,12 @@ impl Volumes {
         }
     }
 
-    /// Records a failure; pods are told that a volume could not be attached.
+    /// Records a failure; pods get an event if a volume could not be attached.
     fn fail(&self, cx: &Context, observed: &Observed, node: &Istr, what: Doing, message: &str) {
         let spec = &observed.spec;
         self.set_failure(spec, node, what, cx.clock.now_micros());
         match what {
-            Doing::Attach => self.tell(cx, observed, node, |_| messages::failed(&spec.shown, message), true),
+            Doing::Attach => self.send_event(cx, observed, node, |_| messages::failed(&spec.shown, message), true),
             Doing::Detach => self.memory.change(&spec.unique, node, |known| known.is_uncertain = true),
         }
         tracing::warn!(volume = %spec.unique, %node, ?what, message, "a volume could not be attached or detached");

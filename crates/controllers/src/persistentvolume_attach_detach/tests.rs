@@ -88,7 +88,7 @@ fn a_volume_that_a_pod_needs_is_asked_for_once_and_waited_for() {
 }
 
 #[test]
-fn a_driver_that_fails_or_does_not_answer_is_told_of_and_tried_again() {
+fn a_driver_that_fails_or_does_not_answer_is_reported_and_tried_again() {
     let late = ago(DRIVER_MAX);
     let message = "timed out waiting for external-attacher of d.io CSI driver to attach volume h";
     let slow = OnNode { attachment: pending(), doing: Some((Doing::Attach, late)), ..wanted() };
@@ -119,14 +119,14 @@ fn a_volume_for_one_node_is_not_attached_to_a_second_one() {
     let here = OnNode { attachment: attached(), is_reported: true, is_listed: true, ..wanted() };
     let refuse = |others: &[&str]| Step::Refuse { others: others.iter().copied().map(Istr::new).collect() };
     check(&csi(), &[("a", here.clone()), ("b", wanted())], &[("b", refuse(&["a"]))]);
-    let told = OnNode { is_told: true, ..wanted() };
-    check(&csi(), &[("a", here.clone()), ("b", told)], &[]);
+    let reported = OnNode { is_refusal_reported: true, ..wanted() };
+    check(&csi(), &[("a", here.clone()), ("b", reported)], &[]);
     check(&shared(), &[("a", here.clone()), ("b", wanted())], &[("b", Step::Create)]);
     // Two at once: one of them, and the other waits for the outcome.
     check(&csi(), &[("a", wanted()), ("b", wanted())], &[("a", Step::Create)]);
     let begun = OnNode { doing: Some((Doing::Attach, NOW)), ..wanted() };
     check(&csi(), &[("a", wanted()), ("b", begun)], &[]);
-    // While it is mounted elsewhere, the pod is told; while it is being detached, it just waits.
+    // While it is mounted elsewhere, the pod gets an event; while it is being detached, it just waits.
     let mounted = NodeFacts { is_mounted: true, ..well() };
     let used = OnNode { is_wanted: false, facts: mounted, requested: Some(NOW), ..here.clone() };
     check(&csi(), &[("a", used), ("b", wanted())], &[("b", refuse(&["a"]))]);
@@ -265,7 +265,7 @@ fn requests_and_lists_are_upstreams() {
 }
 
 #[test]
-fn pods_are_told_who_uses_their_volume_and_nothing_of_other_namespaces() {
+fn pods_get_events_about_who_uses_their_volume_and_nothing_of_other_namespaces() {
     let ours = pod("web-0", json!({}));
     let other = pod("web-1", json!({}));
     let foreign = pod("secret", json!({ "metadata": { "namespace": "other" } }));

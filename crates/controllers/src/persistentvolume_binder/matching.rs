@@ -11,7 +11,7 @@ const FILESYSTEM: &str = "Filesystem";
 /// The phase of a volume that may be bound to any claim.
 pub(super) const AVAILABLE: &str = "Available";
 
-/// What a claim asks for.
+/// The requirements of a claim.
 pub(super) struct Wanted {
     /// The size.
     pub(super) size: Quantity,

@@ -10,7 +10,7 @@ use steersman_runtime::metrics::{Families, FamilyError};
 
 use super::{class, matching, plugin};
 
-/// What is counted about operations.
+/// The counters of operations.
 pub(super) struct Metrics {
     seconds: HistogramVec,
     errors: IntCounterVec,

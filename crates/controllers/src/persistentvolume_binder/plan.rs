@@ -65,7 +65,7 @@ pub(super) enum VolumeStep {
     Mismatch(Note, Note),
 }
 
-/// What happens to a released volume.
+/// The action on a released volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reclaim {
     /// It is kept, or somebody else reclaims it.

@@ -17,7 +17,7 @@ pub(super) const NFS: &str = "kubernetes.io/nfs";
 /// The prefix of the names of in-tree plug-ins.
 const IN_TREE: &str = "kubernetes.io/";
 
-/// Who provisions the volumes of a class.
+/// The provisioner of a class's volumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Provisioner {
     /// A program outside of the manager, under this name.
@@ -26,7 +26,7 @@ pub(super) enum Provisioner {
     HostPath,
 }
 
-/// Who deletes a volume.
+/// The component that deletes a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deleter {
     /// A program outside of the manager.

@@ -14,6 +14,7 @@ const GIB: i64 = 1 << 30;
 
 /// The pod that recycles the volumes of a plug-in, and the time that it gets.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Recycler {
     /// The pod, except its name, its first volume and its deadline.
     pub template: Value,
@@ -23,7 +24,7 @@ pub struct Recycler {
     pub timeout_per_gib: i64,
 }
 
-/// What to do about the recycler of a volume.
+/// The action on the recycler of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Create it.

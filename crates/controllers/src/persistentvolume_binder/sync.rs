@@ -126,7 +126,7 @@ async fn put(
 }
 
 /// Records an event.
-fn tell(cx: &Context, resource: &Resource, object: &Meta, note: &Note) {
+fn send_event(cx: &Context, resource: &Resource, object: &Meta, note: &Note) {
     let about = About::new(resource, object);
     if note.is_warning {
         cx.events.warning(&about, note.reason, note.text.as_str());

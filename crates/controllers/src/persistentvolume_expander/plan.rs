@@ -9,7 +9,7 @@ use steersman_model::core::{PersistentVolumeClaimView, PersistentVolumeView};
 
 use crate::csi_migration;
 
-/// Who makes a volume grow.
+/// The component that expands a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resizer {
     /// Somebody outside, who finds the claim by itself.

@@ -12,7 +12,7 @@ use crate::protection::{self, Step};
 /// The condition that says since when no pod uses a claim.
 const UNUSED: &str = "Unused";
 
-/// What to do with a claim.
+/// The actions on a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Set the condition `Unused` to this.
@@ -23,7 +23,7 @@ pub(super) struct Plan {
     pub(super) release: bool,
 }
 
-/// How pods use a claim.
+/// The use of a claim by pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Usage {
     /// Whether a scheduled pod has it: the claim is kept.
@@ -100,7 +100,7 @@ pub(super) fn set_unused(claim: &mut Value, is_unused: bool, now: Time) -> bool 
 // === impl Plan ===
 
 impl Plan {
-    /// Whether it rests on pods that are not there, which a cache cannot tell.
+    /// Whether it rests on pods that are not there, which a cache cannot prove.
     pub(super) fn relies_on_absence(self) -> bool {
         self.release || self.unused == Some(true)
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use steersman_base::{Istr, Time};
 
-/// How long a node may be missing in the cache before the server is asked: a new node may be observed after its pods.
+/// The time for which a node may be missing in the cache before the server is asked: a new node may be observed after
+/// its pods.
 pub const QUARANTINE: Duration = Duration::from_secs(40);
 
 /// Nodes with pods that are not in the cache, and since when. Bounded by the number of nodes with pods.

@@ -42,7 +42,7 @@ impl Reconciler for GroupProtection {
         if self.members.count(key) > 0 {
             return Ok(Action::Done);
         }
-        // That there is no pod cannot be told by a cache.
+        // A cache cannot prove that there is no pod.
         let pods = cx.live.list::<PodView>(Selection::namespace(&key.namespace)).await?;
         if pods.iter().any(|pod| active_member(pod).as_ref() == Some(key)) {
             return Ok(Action::After(UNSEEN_PAUSE));

@@ -7,7 +7,7 @@ use steersman_model::core::PodView;
 
 use super::{BURST, Options, Replicated, ranking};
 
-/// What to do with a ReplicaSet's pods.
+/// The action on a ReplicaSet's pods.
 #[derive(Debug, PartialEq)]
 pub(super) enum Plan {
     /// Nothing: the number is right, or the ReplicaSet is terminating.

@@ -21,7 +21,7 @@ fn only_what_concerns_nothing_but_the_status_is_gathered() {
     let phase = |phase: &str| json!({ "status": { "phase": phase } });
     check("it becomes ready", updated(ready_since(NOW)), true);
     check("it is scheduled", updated(json!({ "spec": { "nodeName": "node-2" } })), true);
-    check("it is told to end", updated(terminating()), false);
+    check("it is terminating", updated(terminating()), false);
     check("it has ended", updated(phase("Failed")), false);
     check("it has another label", updated(json!({ "metadata": { "labels": { "app": "api" } } })), false);
     let owner = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "u", "controller": true }]);
@@ -110,7 +110,7 @@ fn without_its_gate_a_cost_does_not_count() {
 
 /// The feature gate `DeploymentReplicaSetTerminatingReplicas`.
 #[test]
-fn without_its_gate_status_does_not_tell_how_many_pods_terminate() {
+fn without_its_gate_status_does_not_report_how_many_pods_terminate() {
     let set = set(json!({ "status": { "terminatingReplicas": 7 } }));
     for (terminating_replicas, want) in [(true, Some(2)), (false, None)] {
         let options = Options { terminating_replicas, ..Options::default() };

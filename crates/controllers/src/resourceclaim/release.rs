@@ -20,7 +20,7 @@ pub(super) enum Verdict {
     Ask,
 }
 
-/// What to do with a claim.
+/// The actions on a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     /// The reservations that stay, if some do not.

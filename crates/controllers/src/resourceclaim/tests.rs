@@ -70,18 +70,18 @@ fn a_pod_needs_work_while_a_claim_is_to_be_made_or_reserved() {
     let mine = claim("web-gpu-1", owned("web"));
     let ready = claim("web-gpu-1", merged(owned("web"), allocated()));
     let reserved = claim("web-gpu-1", merged(merged(owned("web"), allocated()), reserved_for(&["web"])));
-    let told = || with_status(json!("web-gpu-1"));
+    let reported = || with_status(json!("web-gpu-1"));
     check("nothing is made", &user(json!({})), &[], true);
-    check("it is gone", &user(told()), &[], true);
-    check("it is there", &user(told()), &[mine], false);
-    check("it is another's", &user(told()), &[claim("web-gpu-1", owned("older"))], true);
-    check("it is allocated", &user(told()), std::slice::from_ref(&ready), true);
-    let unscheduled = user(merged(told(), json!({ "spec": { "nodeName": "" } })));
+    check("it is gone", &user(reported()), &[], true);
+    check("it is there", &user(reported()), &[mine], false);
+    check("it is another's", &user(reported()), &[claim("web-gpu-1", owned("older"))], true);
+    check("it is allocated", &user(reported()), std::slice::from_ref(&ready), true);
+    let unscheduled = user(merged(reported(), json!({ "spec": { "nodeName": "" } })));
     check("it is allocated, and the pod not scheduled", &unscheduled, &[ready], false);
-    check("it is reserved", &user(told()), &[reserved], false);
+    check("it is reserved", &user(reported()), &[reserved], false);
     check("none is needed", &user(with_status(Value::Null)), &[], false);
     let ended = json!({ "status": { "phase": "Succeeded" } });
-    check("the pod has ended", &user(merged(told(), ended)), &[], false);
+    check("the pod has ended", &user(merged(reported(), ended)), &[], false);
     check("the pod is terminating", &user(leaving()), &[], false);
     let given = pod("web", json!({ "spec": { "resourceClaims": [{ "name": "gpu", "resourceClaimName": "shared" }] } }));
     check("a user creates it", &given, &[], false);
@@ -258,19 +258,19 @@ fn patches_have_preconditions_and_leave_the_rest() {
 
 #[test]
 fn the_claims_of_a_pod_that_is_over_are_looked_at() {
-    let told = with_status(json!("web-gpu-1"));
+    let reported = with_status(json!("web-gpu-1"));
     let extended = json!({ "status": { "extendedResourceClaimStatus": { "resourceClaimName": "web-extended-1" } } });
     let names = |change: &Change<PodView>| -> Vec<String> {
         map::claims_of_pod(change).iter().map(|key| key.name.to_string()).collect()
     };
     let added = |pod: Arc<PodView>| Change::Added { new: pod, initial: false };
-    let running = user(merged(told.clone(), extended.clone()));
+    let running = user(merged(reported.clone(), extended.clone()));
     assert!(names(&added(Arc::clone(&running))).is_empty());
     let deleted = Change::Deleted { last: running, end: End::Observed };
     assert_eq!(names(&deleted), ["web-gpu-1", "web-extended-1"]);
     assert!(map::is_deleted_user(&deleted));
     let ended = json!({ "status": { "phase": "Succeeded" } });
-    assert_eq!(names(&added(user(merged(told, ended.clone())))), ["web-gpu-1"]);
+    assert_eq!(names(&added(user(merged(reported, ended.clone())))), ["web-gpu-1"]);
     assert_eq!(names(&added(pod("web", merged(extended, ended)))), ["web-extended-1"]);
     assert!(!map::is_deleted_user(&Change::Deleted { last: pod("web", json!({})), end: End::Observed }));
 }

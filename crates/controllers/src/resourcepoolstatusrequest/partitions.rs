@@ -77,11 +77,11 @@ pub(super) fn summary(pool: &Pool<'_>, by_request: Option<&Istr>) -> Result<Opti
         ));
     }
     let left = left(pool);
-    let told = groups.iter().map(|((attribute, type_), group)| {
+    let reported = groups.iter().map(|((attribute, type_), group)| {
         let allocatable = group.allocatable(left.clone());
         json!({ "attribute": attribute, "type": type_, "total": group.total, "allocatable": allocatable })
     });
-    Ok(Some(told.collect()))
+    Ok(Some(reported.collect()))
 }
 
 fn attribute_of(slice: &steersman_model::resource::PooledSliceView) -> Option<&Istr> {

@@ -12,9 +12,9 @@ use super::pools::Pool;
 
 /// The number of pools in an answer, if the request does not say.
 const LIMIT: i32 = 100;
-/// How long an answered request is kept.
+/// The time for which an answered request is kept.
 const ANSWERED_FOR: Duration = Duration::from_secs(3600);
-/// How long a request is kept that was never answered.
+/// The time for which a request is kept that was never answered.
 const PENDING_FOR: Duration = Duration::from_secs(24 * 3600);
 
 /// Returns a request that is not answered.

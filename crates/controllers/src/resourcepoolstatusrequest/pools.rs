@@ -14,7 +14,7 @@ use steersman_model::resource::{
 use super::{partitions, shareable};
 use crate::device_taint_eviction::matches_device;
 
-/// What is known of the devices of a cluster.
+/// The observed devices of a cluster.
 pub(super) struct Known<'a> {
     pub(super) slices: &'a [Arc<PooledSliceView>],
     pub(super) claims: &'a [Arc<ResourceClaimView>],
@@ -29,13 +29,13 @@ pub(super) struct Pool<'a> {
     pub(super) slices: Vec<&'a PooledSliceView>,
     pub(super) usage: Usage<'a>,
     unavailable: usize,
-    /// Why the pool, or a part of its status, cannot be told.
+    /// Why the pool, or a part of its status, cannot be computed.
     pub(super) problem: Option<String>,
     partitions: Option<Vec<Value>>,
     shared: Option<Value>,
 }
 
-/// What claims use of a pool. Administrators' claims do not count.
+/// The devices of a pool that claims use. Administrators' claims do not count.
 #[derive(Default)]
 pub(super) struct Usage<'a> {
     pub(super) devices: BTreeSet<&'a Istr>,

@@ -75,7 +75,7 @@ fn devices_are_in_use_unavailable_or_available() {
 }
 
 #[test]
-fn a_pool_is_its_newest_generation_and_told_when_it_is_complete() {
+fn a_pool_is_its_newest_generation_and_reported_when_it_is_complete() {
     let device = json!([{ "name": "0" }]);
     let of = |name: &str, generation: i64, count: i64, node: &str| {
         let pool = json!({ "generation": generation, "resourceSliceCount": count });
@@ -136,7 +136,7 @@ fn a_request_waits_only_for_pools_that_its_answer_shows() {
     };
     check(json!({}), false);
     check(json!({ "limit": 2 }), false);
-    // One node that never publishes all its slices must not keep thousands of others from being told.
+    // One node that never publishes all its slices must not keep thousands of others from being reported.
     check(json!({ "limit": 1 }), true);
     check(json!({ "poolName": "a" }), true);
 }
@@ -221,7 +221,7 @@ fn partitions_are_counted_by_type_and_by_what_the_counters_still_allow() {
 }
 
 #[test]
-fn shareable_devices_tell_what_is_left_of_their_capacity() {
+fn shareable_devices_report_what_is_left_of_their_capacity() {
     let shared = |name: &str| json!({ "name": name, "allowMultipleAllocations": true, "capacity": { "memory": { "value": "10Gi" } } });
     let world = |claims: Vec<Arc<ResourceClaimView>>| World {
         slices: vec![slice("s", &json!([shared("0"), shared("1"), { "name": "2" }]), json!({}))],

@@ -15,10 +15,10 @@ use steersman_runtime::source::Feed;
 
 use super::plan::Counted;
 
-/// How long quotas wait after something was freed: many objects are deleted at once.
+/// The time that quotas wait after something was freed: many objects are deleted at once.
 pub(super) const GATHERED_FOR: Duration = Duration::from_millis(50);
 
-/// What is known of the resources that quotas count.
+/// The state of the resources that quotas count.
 pub(super) struct Monitored {
     counts: Mutex<BTreeMap<Counted, Monitor>>,
     /// Changes with every monitor that is filled, started or stopped.
@@ -49,7 +49,7 @@ pub(super) enum Monitor {
 #[derive(Default)]
 pub(super) struct Counts(Mutex<HashMap<Istr, usize, RandomState>>);
 
-/// How many objects there are.
+/// The number of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Known(usize),

@@ -11,7 +11,7 @@ use steersman_model::wire::Quantities;
 /// A resource whose number of objects is counted: group and plural.
 pub(super) type Counted = (Istr, Istr);
 
-/// What is to be counted for a quota.
+/// The resources that are counted for a quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     pub(super) pods: bool,
@@ -19,13 +19,13 @@ pub(super) struct Needs {
     pub(super) claims: bool,
     /// Claims of devices, and their classes, where there are any.
     pub(super) devices: bool,
-    /// Whether nothing else can tell the usage of some name.
+    /// Whether the usage of some name cannot be found otherwise.
     pub(super) waits_for_devices: bool,
     /// Resources of which nothing but the number of objects is counted.
     pub(super) objects: BTreeSet<Counted>,
 }
 
-/// What was counted, and what could not be.
+/// The counted usage, and the resources that could not be counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Observed {
     pub(super) used: Amounts,

@@ -19,12 +19,13 @@ use super::memory::{Monitored, Number};
 use super::plan::{self, Needs, Observed};
 use super::{Options, usage};
 
-/// How long a pass waits for caches that are being filled: with them, one write of the status is enough.
+/// The time that a pass waits for caches that are being filled: with them, one write of the status is enough.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// When a quota is counted again after its usage was written: the API server may have charged it for an object that the
-/// caches did not show yet.
+/// The delay until a quota is counted again after its usage was written: the API server may have charged it for an
+/// object that the caches did not show yet.
 const CONFIRMED_AFTER: Duration = Duration::from_secs(5);
-/// When a quota is counted again if something could not be counted. The monitors enqueue it as soon as it can.
+/// The delay until a quota is counted again if something could not be counted. The monitors enqueue it as soon as it
+/// can.
 const RETRIED_AFTER: Duration = Duration::from_secs(60);
 
 /// The caches that are counted.

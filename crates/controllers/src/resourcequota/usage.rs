@@ -22,8 +22,8 @@ use steersman_model::core::{PersistentVolumeClaimView, PodView, ResourceQuotaVie
 use steersman_model::resource::{DeviceSubRequest, ExactDeviceRequest, ResourceClaimView};
 use steersman_model::wire::Quantities;
 
-/// What the usage of a pod depends on: pods that have this in common use the same. Shared parts are compared by their
-/// place in memory.
+/// The facts that a pod's usage depends on: pods that have this in common use the same. Shared parts are compared by
+/// their place in memory.
 #[derive(PartialEq, Eq, Hash)]
 struct Kind<'a> {
     spec: usize,

@@ -37,10 +37,10 @@ pub(super) enum Property {
     ChangePolicy,
 }
 
-/// What a change of a pod's volumes has changed.
+/// The conflicts that a change of a pod's volumes causes, and those that it ends.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changed {
-    /// Conflicts that are to be told of.
+    /// Conflicts that are to be reported.
     pub(super) new: Vec<Conflict>,
     /// Conflicts that are over.
     pub(super) over: Vec<Conflict>,

@@ -6,7 +6,7 @@ use steersman_base::{Istr, ObjectKey};
 use super::conflicts::{Conflict, Used, Volumes};
 use super::metrics::Metrics;
 
-/// How pods use volumes.
+/// The use of volumes by pods.
 pub(super) struct Memory {
     volumes: Mutex<Volumes>,
     metrics: Metrics,
@@ -19,7 +19,7 @@ impl Memory {
         Self { volumes: Mutex::default(), metrics }
     }
 
-    /// Sets the volumes of a pod. Returns the conflicts to tell of.
+    /// Sets the volumes of a pod. Returns the conflicts to report.
     pub(super) fn set(&self, pod: &ObjectKey, used: Used) -> Vec<Conflict> {
         let mut volumes = self.volumes.lock();
         let changed = volumes.set(pod, used);

@@ -36,7 +36,7 @@ impl Reconciler for SeLinuxWarnings {
         let pod = self.pods.get(key).filter(|pod| !pod::has_ended(pod));
         let used = pod.map_or_else(Used::new, |pod| self.used(cx, &pod));
         for conflict in self.memory.set(key, used) {
-            if !self.tell(cx, &conflict) {
+            if !self.warn(cx, &conflict) {
                 break;
             }
         }
@@ -77,8 +77,8 @@ impl SeLinuxWarnings {
         driver.is_some_and(|driver| driver.spec.se_linux_mount == Some(true))
     }
 
-    /// Tells a pod of a conflict. Returns whether the pod is there: a conflict with one that is gone is over.
-    fn tell(&self, cx: &Context, conflict: &Conflict) -> bool {
+    /// Records an event about a conflict at a pod. Returns whether the pod is there: a conflict with one that is gone is over.
+    fn warn(&self, cx: &Context, conflict: &Conflict) -> bool {
         let Some(pod) = self.pods.get(&conflict.pod) else { return false };
         cx.events.normal(&About::new(PODS, pod.meta()), conflict.property.event(), conflict.message());
         true

@@ -76,7 +76,7 @@ fn using(volume: &str, label: &str, policy: &str) -> Used {
 }
 
 #[test]
-fn conflicts_are_told_to_both_pods_once_and_end_with_one_of_them() {
+fn conflicts_are_reported_to_both_pods_once_and_end_with_one_of_them() {
     let mut volumes = Volumes::default();
     let web = key("shop", "web");
     let batch = key("shop", "batch");

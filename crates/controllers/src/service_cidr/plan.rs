@@ -11,7 +11,8 @@ use steersman_model::{Kind, View};
 
 use super::ranges;
 
-/// How long the API servers have to learn that a range is terminating: until then, they may allocate addresses from it.
+/// The time that the API servers have to learn that a range is terminating: until then, they may allocate addresses
+/// from it.
 pub(super) const DELETION_GRACE_PERIOD: Duration = Duration::from_secs(10);
 
 const READY: &str = "Ready";
@@ -20,7 +21,7 @@ const IS_READY: &str = "Kubernetes Service CIDR is ready";
 const IS_BLOCKED: &str =
     "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR";
 
-/// What is to be done with a range.
+/// The action on a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     /// It is in use: it needs the finalizer, and a condition, if these are given.

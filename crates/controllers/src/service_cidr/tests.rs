@@ -118,8 +118,9 @@ fn a_range_is_released_after_the_allocators_know() {
 
 #[test]
 fn a_condition_is_written_once() {
-    let told = json!({ "type": "Ready", "status": "False", "reason": "Terminating", "message": BLOCKED });
-    let going = range("going", &["10.0.0.0/24"], merged(terminating(), json!({ "status": { "conditions": [told] } })));
+    let reported = json!({ "type": "Ready", "status": "False", "reason": "Terminating", "message": BLOCKED });
+    let going =
+        range("going", &["10.0.0.0/24"], merged(terminating(), json!({ "status": { "conditions": [reported] } })));
     let taken = [address("10.0.0.7")];
     assert_eq!(plan(&going, std::slice::from_ref(&going), &taken, now()), Plan::Block(None));
 }

@@ -70,7 +70,7 @@ fn an_address_is_read_as_go_reads_it_and_written_as_it_should_be() {
 }
 
 #[test]
-fn a_pods_addresses_are_told_by_family_and_invalid_ones_are_left_out() {
+fn a_pods_addresses_are_separated_by_family_and_invalid_ones_are_left_out() {
     let check = |name: &str, ips: &[&str], v4: &[&str], v6: &[&str], invalid: Option<&str>| {
         let pod = pod(1, with_ips(ips));
         let of = |family| address::of_pod(&pod, family).map(|address| address.to_string()).collect::<Vec<_>>();
@@ -289,6 +289,6 @@ fn what_is_said_once_is_not_said_again() {
     let uid = |number: usize| steersman_base::Uid::new(&format!("uid-{number}"));
     assert!(once.is_first(&uid(0)));
     assert!(!once.is_first(&uid(0)));
-    assert!((1..5000).all(|number| once.is_first(&uid(number))), "others are told of");
+    assert!((1..5000).all(|number| once.is_first(&uid(number))), "others are reported");
     assert!(once.is_first(&uid(0)), "after very many others, it is said again");
 }

@@ -6,7 +6,7 @@ use steersman_model::core::{NamespaceView, ServiceAccountView};
 
 use super::DEFAULT;
 
-/// What to do for a namespace.
+/// The action for a namespace.
 #[derive(Debug, PartialEq)]
 pub(super) enum Plan {
     /// Nothing: the account exists, or the namespace is not active.

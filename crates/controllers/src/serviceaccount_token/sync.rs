@@ -24,7 +24,7 @@ const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 /// before the cache has shown it, there is no event.
 const UNSEEN_PAUSE: Duration = Duration::from_secs(30);
 
-/// Where an account was found.
+/// The place where an account was found.
 enum Shown {
     ByCache,
     ByServer,

@@ -65,7 +65,7 @@ pub(super) fn pod_name(set: &StatefulSetView, ordinal: i64) -> String {
     format!("{}-{ordinal}", set.meta().name)
 }
 
-/// Returns the revision that a pod was created from; empty if it does not tell.
+/// Returns the revision that a pod was created from; empty if it has none.
 pub(super) fn revision_of(pod: &PodView) -> &str {
     pod.meta().labels.get(labels::CONTROLLER_REVISION_HASH).map_or("", Istr::as_str)
 }

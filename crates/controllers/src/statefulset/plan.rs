@@ -44,7 +44,7 @@ pub(super) struct Pods {
     pub(super) surplus: Vec<Arc<PodView>>,
 }
 
-/// What to do, in this order; the status is written last.
+/// The actions, in this order; the status is written last.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// The writes for wanted pods, in the order of their ordinals.
@@ -55,7 +55,7 @@ pub(super) struct Plan {
     pub(super) scale_down: Vec<Arc<PodView>>,
     /// Old pods to delete, so that new ones replace them.
     pub(super) replace: Vec<Arc<PodView>>,
-    /// What the condition `Progressing` says, with the strategy `Recreate`.
+    /// The message of the condition `Progressing`, with the strategy `Recreate`.
     pub(super) progress: Option<&'static str>,
 }
 

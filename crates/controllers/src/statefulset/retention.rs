@@ -17,7 +17,7 @@ use steersman_model::{Kind, View};
 use super::identity::{Ordinals, ordinal};
 use crate::claim::owner_ref;
 
-/// What becomes of claims.
+/// The retention of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Policy {
     /// Whether claims are deleted with the StatefulSet.

@@ -49,7 +49,7 @@ pub(super) fn status(seen: &Observed<'_>, plan: &Plan, collisions: i32, replaced
     status
 }
 
-/// When all pods are updated and ready, the update revision becomes the current one.
+/// Makes the update revision the current one when all pods are updated and ready.
 fn complete(seen: &Observed<'_>, status: &mut StatefulSetStatus) {
     let want = seen.set.spec.replicas.unwrap_or(1);
     if [status.updated_replicas, status.ready_replicas, status.replicas] != [want; 3] {

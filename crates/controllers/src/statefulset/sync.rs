@@ -92,7 +92,7 @@ enum Task<'a> {
 
 /// Claims of a pod that cannot be created.
 struct NoClaims {
-    /// What is wrong with each, for an event.
+    /// The error of each, for an event.
     said: Vec<String>,
     /// The first failure.
     error: Error,
@@ -277,7 +277,7 @@ impl Pass<'_> {
         let why = Why::Missing { set: self.name(), revision: revision.name.clone() };
         let created = self.cx.writer.on_behalf_of(set.meta()).create(PODS, body, &why).await;
         if let Err(error) = &created
-            && is_told(error)
+            && is_reported(error)
         {
             let text = format!("Create Pod {name} in StatefulSet {} failed error: {}", self.name(), error.message());
             self.warn("FailedCreate", &text);
@@ -324,7 +324,7 @@ impl Pass<'_> {
         // Nothing can be created in a terminating namespace, and so no pod will be.
         let Err(error) = created.ok_if_terminating() else { return Ok(()) };
         let said = error.message();
-        if is_told(&error) {
+        if is_reported(&error) {
             let set = self.name();
             let text = format!("Create Claim {name} for Pod {pod} in StatefulSet {set} failed error: {said}");
             self.warn("FailedCreate", &text);
@@ -446,6 +446,6 @@ impl fmt::Display for NoClaims {
 }
 
 /// Whether a failed create is reported. An object of the name that belongs to another is not, as upstream.
-fn is_told(error: &WriteError) -> bool {
+fn is_reported(error: &WriteError) -> bool {
     !matches!(error, WriteError::AlreadyExists | WriteError::NamespaceTerminating | WriteError::NotLeader)
 }

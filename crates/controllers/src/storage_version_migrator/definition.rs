@@ -18,7 +18,7 @@ pub(super) fn migrating(definition: &Value, migration: &str, now: Time) -> Value
 /// Returns the status to apply to a definition after its migration. If it has succeeded, and the definition has not changed
 /// since the migration began, no object is stored in any other than the current version.
 ///
-/// `None` if the definition has been told already, by a pass whose next write was lost: its condition has another
+/// `None` if the definition has been updated already, by a pass whose next write was lost: its condition has another
 /// generation since then, and would say that nothing has changed.
 pub(super) fn migrated(definition: &Value, is_success: bool, now: Time) -> Option<Value> {
     let generation = definition["metadata"]["generation"].as_i64();

@@ -11,11 +11,11 @@ use steersman_model::storagemigration::StorageVersionMigrationView;
 
 use super::status::{FAILED, RUNNING, SUCCEEDED};
 
-/// How long after its creation a migration waits for a resource that discovery does not show: twice the time between two
-/// requests of discovery.
+/// The time that a migration waits after its creation for a resource that discovery does not show: twice the time
+/// between two requests of discovery.
 const KNOWN_WITHIN: Duration = Duration::from_secs(60);
 
-/// What the runner does with the migrations of one resource.
+/// The action of the runner on the migrations of one resource.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turn {
     /// Those that have ended, and are still Running.

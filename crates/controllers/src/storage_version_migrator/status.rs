@@ -14,7 +14,7 @@ const SUCCEEDED_REASON: &str = "StorageVersionMigrationSucceeded";
 const FAILED_REASON: &str = "StorageVersionMigrationFailed";
 const COMPLETED: &str = "Migration completed";
 
-/// How far a migration has come.
+/// The progress of a migration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     /// The objects that are not migrated yet.

@@ -21,7 +21,7 @@ reasons! {
         /// It is the turn of a migration.
         Started => "no other migration of the resource runs",
         /// A definition is being migrated, or is not any more.
-        DefinitionTold => "the definition says whether its objects are being migrated",
+        DefinitionUpdated => "the definition says whether its objects are being migrated",
         /// The version up to which objects are migrated is known.
         VersionKnown => "objects that were written later are stored in the current version",
         /// An object may be stored in an old version.

@@ -24,7 +24,7 @@ fn migration(name: &str, conditions: &[(&str, &str)], more: Value) -> Arc<Storag
     Arc::new(decode(merged(object, more)))
 }
 
-fn told(status: &StorageVersionMigrationStatus, type_: &str) -> [String; 3] {
+fn written(status: &StorageVersionMigrationStatus, type_: &str) -> [String; 3] {
     let held = status.conditions.iter().find(|condition| condition.type_ == type_).expect("the condition");
     [held.status.as_str().to_owned(), held.reason.to_string(), held.message.to_string()]
 }
@@ -107,32 +107,32 @@ fn conditions_have_the_words_of_upstream() {
     let running = migration("a", &[("Running", "True")], json!({ "status": { "resourceVersion": "7" } }));
     let texts = |parts: [&str; 3]| parts.map(str::to_owned);
     let started = status::started(&fresh, now());
-    assert_eq!(told(&started, "Running"), texts(["True", "MigrationRunning", "The migration is running"]));
+    assert_eq!(written(&started, "Running"), texts(["True", "MigrationRunning", "The migration is running"]));
     assert_eq!(status::started(&running, now()), running.status, "it is started once");
     let versioned = status::versioned(&running, "12");
     assert_eq!((&*versioned.resource_version, versioned.conditions.len()), ("12", 1));
     let refused = status::refused(&running, "resource does not exist in discovery", now());
     let why = "resource does not exist in discovery";
-    assert_eq!(told(&refused, "Failed"), texts(["True", "StorageVersionMigrationFailed", why]));
+    assert_eq!(written(&refused, "Failed"), texts(["True", "StorageVersionMigrationFailed", why]));
     let progress = Progress { left: 2, total: 5 };
     let delayed = status::delayed(&running, progress, "busy", now());
     let message = "The migration is running, 2/5 objects not yet migrated; transient error: busy";
-    assert_eq!(told(&delayed, "Running"), texts(["True", "MigrationRunning", message]));
+    assert_eq!(written(&delayed, "Running"), texts(["True", "MigrationRunning", message]));
     let failed = status::failed(&running, Some(progress), "no", now());
     let message = "2/5 not yet migrated. migration encountered unhandled error: no";
-    assert_eq!(told(&failed, "Failed"), texts(["True", "StorageVersionMigrationFailed", message]));
+    assert_eq!(written(&failed, "Failed"), texts(["True", "StorageVersionMigrationFailed", message]));
     let message = "The migration is running, 2/5 objects not yet migrated";
-    assert_eq!(told(&failed, "Running")[2], message);
+    assert_eq!(written(&failed, "Running")[2], message);
     let failed = status::failed(&running, None, "no", now());
-    assert_eq!(told(&failed, "Failed")[2], "migration encountered unhandled error: no");
+    assert_eq!(written(&failed, "Failed")[2], "migration encountered unhandled error: no");
     let succeeded = status::succeeded(&running, Progress { left: 0, total: 5 }, now());
     let want = texts(["True", "StorageVersionMigrationSucceeded", "Migration completed"]);
-    assert_eq!(told(&succeeded, "Succeeded"), want);
-    assert_eq!(told(&succeeded, "Running")[2], "The migration is running, 5 objects verified migrated");
+    assert_eq!(written(&succeeded, "Succeeded"), want);
+    assert_eq!(written(&succeeded, "Running")[2], "The migration is running, 5 objects verified migrated");
     let empty = status::succeeded(&running, Progress::default(), now());
-    assert_eq!(told(&empty, "Running")[2], "The migration is running");
+    assert_eq!(written(&empty, "Running")[2], "The migration is running");
     let stopped = status::stopped(&running, now());
-    assert_eq!(told(&stopped, "Running"), texts(["False", "MigrationCompleted", "Migration completed"]));
+    assert_eq!(written(&stopped, "Running"), texts(["False", "MigrationCompleted", "Migration completed"]));
     assert_eq!(stopped.conditions[0].observed_generation, 3);
     assert_eq!(&*stopped.resource_version, "7", "the rest stays");
 }
@@ -148,7 +148,7 @@ fn a_definition_loses_old_stored_versions_after_a_migration_that_saw_all_of_it()
                 "conditions": [{ "type": "StorageMigrating", "status": "True", "observedGeneration": observed }],
             },
         });
-        let applied = definition::migrated(&cakes, is_success, now()).expect("the definition has not been told yet");
+        let applied = definition::migrated(&cakes, is_success, now()).expect("the definition has not been updated yet");
         let metadata = json!({ "name": "cakes.example.com", "uid": "u", "resourceVersion": "5" });
         assert_eq!(applied["metadata"], metadata);
         assert_eq!(applied["status"]["storedVersions"], json!(stored));
@@ -172,7 +172,7 @@ fn a_definition_loses_old_stored_versions_after_a_migration_that_saw_all_of_it()
 }
 
 #[test]
-fn a_definition_is_told_once_whatever_happens_to_the_write_that_follows() {
+fn a_definition_is_updated_once_whatever_happens_to_the_write_that_follows() {
     let mut cakes = json!({
         "metadata": { "name": "cakes.example.com", "uid": "u", "resourceVersion": "5", "generation": 2 },
         "spec": { "versions": [{ "name": "v1" }, { "name": "v2", "storage": true }] },
@@ -181,14 +181,18 @@ fn a_definition_is_told_once_whatever_happens_to_the_write_that_follows() {
             "conditions": [{ "type": "StorageMigrating", "status": "True", "observedGeneration": 1 }],
         },
     });
-    let told = definition::migrated(&cakes, true, now()).expect("the migration has not been told of yet");
-    assert_eq!(told["status"]["storedVersions"], json!(["v1", "v2"]), "the storage version may have changed meanwhile");
+    let written = definition::migrated(&cakes, true, now()).expect("the migration has not been written yet");
+    assert_eq!(
+        written["status"]["storedVersions"],
+        json!(["v1", "v2"]),
+        "the storage version may have changed meanwhile"
+    );
     // The condition has the generation of now. A second pass must not take it for that of the beginning.
-    cakes["status"]["conditions"] = told["status"]["conditions"].clone();
+    cakes["status"]["conditions"] = written["status"]["conditions"].clone();
     assert_eq!(definition::migrated(&cakes, true, now()), None);
     assert_eq!(definition::migrated(&cakes, false, now()), None);
     // A definition that was deleted and created again knows nothing of the migration.
     cakes["status"]["conditions"] = json!([]);
-    let told = definition::migrated(&cakes, true, now()).expect("nothing has been told");
-    assert_eq!(told["status"]["storedVersions"], json!(["v1", "v2"]));
+    let written = definition::migrated(&cakes, true, now()).expect("nothing has been written");
+    assert_eq!(written["status"]["storedVersions"], json!(["v1", "v2"]));
 }

@@ -14,7 +14,7 @@ pub(super) const KUBE_APISERVER: &str = "kube-apiserver";
 
 const ALL_EQUAL: &str = "AllEncodingVersionsEqual";
 
-/// What is to be done with a storage version.
+/// The action on a storage version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     /// All its API servers are there.
@@ -66,12 +66,12 @@ fn set_common_version(version: &mut Value, now: Time) {
     let common = encodings.first().filter(|first| encodings.iter().all(|encoding| encoding == *first)).cloned();
     let before = version["status"]["commonEncodingVersion"].as_str().map(str::to_owned);
     let is_other = before.is_some() && common.is_some() && before != common;
-    let told = match common.is_some() {
+    let reported = match common.is_some() {
         true => ("True", "CommonEncodingVersionSet", "Common encoding version set"),
         false => ("False", "CommonEncodingVersionUnset", "Common encoding version unset"),
     };
     let mut condition = json!({
-        "type": ALL_EQUAL, "status": told.0, "reason": told.1, "message": told.2, "lastTransitionTime": now,
+        "type": ALL_EQUAL, "status": reported.0, "reason": reported.1, "message": reported.2, "lastTransitionTime": now,
     });
     if let Some(generation) = version["metadata"]["generation"].as_i64().filter(|generation| *generation != 0) {
         condition["observedGeneration"] = generation.into();

@@ -20,11 +20,11 @@ fn version(reported: &[(&str, &str)], common: Option<&str>) -> Value {
             json!({ "apiServerID": server, "encodingVersion": encoding, "decodableVersions": ["v1"], "newer": 1 })
         })
         .collect();
-    let told = match common {
+    let reports = match common {
         Some(_) => json!({ "status": "True", "reason": "CommonEncodingVersionSet" }),
         None => json!({ "status": "False", "reason": "CommonEncodingVersionUnset" }),
     };
-    let mut condition = told;
+    let mut condition = reports;
     condition["type"] = "AllEncodingVersionsEqual".into();
     condition["lastTransitionTime"] = EARLIER.into();
     let mut object = json!({

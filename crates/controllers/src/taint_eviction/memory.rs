@@ -9,7 +9,7 @@ use steersman_model::core::Taint;
 use super::plan::{Known, other_of_pair, since};
 use crate::eviction::PlannedPods;
 
-/// What is remembered of nodes with `NoExecute` taints, and of pods that are to be evicted.
+/// The state that is kept of nodes with `NoExecute` taints, and of pods that are to be evicted.
 #[derive(Default)]
 pub(super) struct Memory {
     nodes: Mutex<HashMap<Istr, Tainted>>,

@@ -75,11 +75,11 @@ pub(super) fn came(pod: &PodView) -> Option<Time> {
     bound.max(pod.meta().creation_timestamp)
 }
 
-/// Returns since when something holds that is said to hold since `told`, and was first seen at `seen`. A clock that is
+/// Returns since when something holds that is reported to hold since `reported`, and was first seen at `seen`. A clock that is
 /// ahead does not prolong anything.
-pub(super) fn since(told: Option<Time>, seen: MicroTime) -> MicroTime {
-    match told.map(MicroTime::from) {
-        Some(told) if told <= seen && seen.since(told) >= WHOLE_SECONDS => told,
+pub(super) fn since(reported: Option<Time>, seen: MicroTime) -> MicroTime {
+    match reported.map(MicroTime::from) {
+        Some(reported) if reported <= seen && seen.since(reported) >= WHOLE_SECONDS => reported,
         _ => seen,
     }
 }

@@ -122,10 +122,12 @@ fn a_pod_comes_to_its_node_when_it_is_bound() {
 }
 
 #[test]
-fn a_time_that_was_told_counts_unless_it_is_about_now_or_later() {
-    for (told, seen, want) in [(None, 3.0, 3.0), (Some(0.0), 0.9, 0.9), (Some(0.0), 1.5, 0.0), (Some(9.0), 3.0, 3.0)] {
-        let told = told.map(|told: f64| at(told).to_seconds());
-        assert_eq!(since(told, at(seen)), at(want), "{told:?} {seen}");
+fn a_time_that_was_reported_counts_unless_it_is_about_now_or_later() {
+    for (reported, seen, want) in
+        [(None, 3.0, 3.0), (Some(0.0), 0.9, 0.9), (Some(0.0), 1.5, 0.0), (Some(9.0), 3.0, 3.0)]
+    {
+        let reported = reported.map(|reported: f64| at(reported).to_seconds());
+        assert_eq!(since(reported, at(seen)), at(want), "{reported:?} {seen}");
     }
 }
 

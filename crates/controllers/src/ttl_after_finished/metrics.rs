@@ -5,7 +5,7 @@ use std::time::Duration;
 use prometheus::{Histogram, HistogramOpts, exponential_buckets};
 use steersman_runtime::metrics::{Families, FamilyError};
 
-/// How late Jobs are deleted.
+/// The delays with which Jobs are deleted.
 pub(super) struct Metrics(Histogram);
 
 // === impl Metrics ===

@@ -9,7 +9,7 @@ use steersman_model::batch::JobView;
 
 use crate::job::spec::finish;
 
-/// What is to be done about a Job.
+/// The action on a Job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// The Job is kept: it has not finished, has no time to live, or is being deleted.
@@ -51,7 +51,7 @@ pub(super) fn delay(change: &Change<JobView>, now: MicroTime) -> Option<Duration
     match due(job, now) {
         Ok(Due::Kept) => None,
         Ok(Due::In { wait, .. }) => Some(wait),
-        // An error is told by the pass.
+        // The pass reports an error.
         Ok(Due::Since(_)) | Err(NoFinishTime) => Some(Duration::ZERO),
     }
 }

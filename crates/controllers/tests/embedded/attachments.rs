@@ -19,7 +19,7 @@ use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 async fn a_silent_node_loses_its_volume_after_six_minutes() -> Result<(), Failure> {
     let controllers = [CONTROLLERS, &[controllers::NODE_LIFECYCLE]].concat();
     let attacher = Some(AttacherOptions::default());
-    let nodes = NodesOptions { attacher, ..NodesOptions::count(2) };
+    let nodes = NodesOptions::count(2).attacher(attacher);
     let cluster = TestCluster::builder().controllers(&controllers).nodes_with(nodes).start().await?;
     let disk = Disk::new(&cluster, "ReadWriteOnce", true).await?;
     cluster.create(pod_on("node-0", "web")).await?;
@@ -99,8 +99,8 @@ async fn an_attachment_that_was_deleted_by_hand_is_made_again() -> Result<(), Fa
 #[tokio::test(start_paused = true)]
 async fn a_crash_after_any_write_of_the_attacher_changes_nothing() -> Result<(), Failure> {
     let builder = || -> Builder {
-        let attacher = Some(AttacherOptions { delay: Duration::from_secs(1) });
-        TestCluster::builder().nodes_with(NodesOptions { attacher, ..NodesOptions::count(2) })
+        let attacher = Some(AttacherOptions::default().delay(Duration::from_secs(1)));
+        TestCluster::builder().nodes_with(NodesOptions::count(2).attacher(attacher))
     };
     let story = async |scene: &Scene<'_>| {
         let cluster = scene.cluster();

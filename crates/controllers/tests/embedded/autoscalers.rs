@@ -42,23 +42,23 @@ async fn story(scene: &Scene<'_>) -> Result<(), Failure> {
 }
 
 async fn world(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
-    let told = status(cluster, "web").await?;
-    let conditions = told.conditions.unwrap_or_default();
+    let reported = status(cluster, "web").await?;
+    let conditions = reported.conditions.unwrap_or_default();
     let conditions: Vec<_> =
         conditions.into_iter().map(|it| format!("{} {} {:?}", it.type_, it.status, it.reason)).collect();
     let replicas = cluster.api::<Deployment>().get("web").await?.spec.replicas;
     Ok(vec![
         format!("{conditions:?}"),
-        format!("{replicas:?} of {:?} to {}", told.current_replicas, told.desired_replicas),
-        format!("scaled: {}, metrics: {:?}", told.last_scale_time.is_some(), told.current_metrics),
+        format!("{replicas:?} of {:?} to {}", reported.current_replicas, reported.desired_replicas),
+        format!("scaled: {}, metrics: {:?}", reported.last_scale_time.is_some(), reported.current_metrics),
     ])
 }
 
-/// The manager dies between the change of a scale and the status that tells of it, and so on.
+/// The manager dies between the change of a scale and the status that reports it, and so on.
 #[tokio::test(start_paused = true)]
 async fn a_crash_after_any_write_of_an_autoscaler_changes_nothing() -> Result<(), Failure> {
     let crashes = crash_after_each_write(targets, CONTROLLERS, story, world).await?;
-    expect(crashes >= 4, "two scales, and the statuses that tell of them", &crashes)
+    expect(crashes >= 4, "two scales, and the statuses that report them", &crashes)
 }
 
 /// The answer to a write is lost, or says that it failed though it was made: the target is never scaled too far.
@@ -87,8 +87,8 @@ async fn writes_of_an_autoscaler_without_an_answer_do_not_overshoot() -> Result<
         until_replicas(&cluster, 1).await?;
         until_ready(&cluster, 1).await?;
         cluster.advance(LONG_ENOUGH).await;
-        let told = status(&cluster, "web").await?;
-        expect_eq("replicas", &(told.current_replicas, told.desired_replicas), &(Some(1), 1))?;
+        let reported = status(&cluster, "web").await?;
+        expect_eq("replicas", &(reported.current_replicas, reported.desired_replicas), &(Some(1), 1))?;
         cluster.stop().await?;
     }
     Ok(())

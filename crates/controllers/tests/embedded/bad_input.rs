@@ -57,7 +57,7 @@ async fn a_selector_that_matches_everything_or_nothing_makes_and_takes_nothing()
         expect_eq("sets", &cluster.api::<ReplicaSet>().list(&ListParams::default()).await?.items.len(), &1)?;
         let key = format!("{}/set", cluster.namespace());
         expect_eq(&format!("lines about the set among {:?}", logged.all()), &logged.with(&[&key, problem]).len(), &1)?;
-        told_about_the_deployment(&cluster, &logged, forged.contains("{}"), problem).await?;
+        events_about_the_deployment(&cluster, &logged, forged.contains("{}"), problem).await?;
         manager.stop().await?;
         cluster.stop().await?;
     }
@@ -65,22 +65,22 @@ async fn a_selector_that_matches_everything_or_nothing_makes_and_takes_nothing()
 }
 
 /// A Deployment that selects everything is reported by an event, as upstream does; any other in the log.
-async fn told_about_the_deployment(
+async fn events_about_the_deployment(
     cluster: &TestCluster,
     logged: &Logged,
     selects_all: bool,
     problem: &str,
 ) -> Result<(), Failure> {
     let events = cluster.api::<Event>().list(&ListParams::default()).await?.items;
-    let told: Vec<_> = events.iter().filter_map(|event| event.reason.as_deref()).collect();
+    let reported: Vec<_> = events.iter().filter_map(|event| event.reason.as_deref()).collect();
     if selects_all {
-        expect_eq("the event", &told, &vec!["SelectingAll"])?;
+        expect_eq("the event", &reported, &vec!["SelectingAll"])?;
         // Once more when the status shows that it was looked at; as upstream.
         assert!(events[0].count <= Some(2), "{:?} times", events[0].count);
         let web = cluster.api::<Deployment>().get("web").await?;
         return expect_eq("it was looked at", &web.status.and_then(|status| status.observed_generation), &Some(1));
     }
-    expect_eq("events", &told, &vec![])?;
+    expect_eq("events", &reported, &vec![])?;
     let key = format!("{}/web", cluster.namespace());
     expect_eq(&format!("lines about the Deployment among {:?}", logged.all()), &logged.with(&[&key, problem]).len(), &1)
 }
@@ -159,7 +159,7 @@ async fn ten_thousand_owners_are_an_owner_ten_thousand_times() -> Result<(), Fai
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_that_is_none_is_left_out_and_told_once() -> Result<(), Failure> {
+async fn an_address_that_is_none_is_left_out_and_reported_once() -> Result<(), Failure> {
     let logged = Logged::from_now_on();
     let cluster = TestCluster::builder().start().await?;
     let node = add_node(&cluster, "a", None).await?;
@@ -181,11 +181,11 @@ async fn an_address_that_is_none_is_left_out_and_told_once() -> Result<(), Failu
     until_slices(&cluster, "web", &want).await?;
     expect_calm(&cluster, &line).await?;
     let key = format!("{}/bad", cluster.namespace());
-    let told = logged.with(&["10.9.9.999"]);
-    assert!(told.iter().all(|line| line.contains(&key) || line.contains("bad")), "it says which pod: {told:?}");
+    let reported = logged.with(&["10.9.9.999"]);
+    assert!(reported.iter().all(|line| line.contains(&key) || line.contains("bad")), "it says which pod: {reported:?}");
     expect_eq(
         &format!("lines, one of each controller, among {:?}", logged.all()),
-        &told.len(),
+        &reported.len(),
         &services::CONTROLLERS.len(),
     )?;
     manager.stop().await?;
@@ -223,9 +223,9 @@ async fn an_object_that_cannot_be_read_holds_back_no_other() -> Result<(), Failu
     cluster.advance(std::time::Duration::from_secs(120)).await;
     expect_eq("sets", &sets().await?, &vec!["after 3".to_owned(), "before 2".to_owned()])?;
     expect_eq("pods", &cluster.api::<Pod>().list(&ListParams::default()).await?.items.len(), &5)?;
-    let told = logged.with(&["cannot be read", "/large"]);
-    expect_eq(&format!("lines about it, among {:?}", logged.all()), &told.len(), &1)?;
-    assert!(told[0].contains("deployments") && told[0].contains("3000000000"), "{told:?}");
+    let reported = logged.with(&["cannot be read", "/large"]);
+    expect_eq(&format!("lines about it, among {:?}", logged.all()), &reported.len(), &1)?;
+    assert!(reported[0].contains("deployments") && reported[0].contains("3000000000"), "{reported:?}");
     // A corrected object is reconciled.
     let patch = json!({ "spec": { "replicas": 4 } });
     let params = kube::api::PatchParams::default();

@@ -25,12 +25,12 @@ const COMPLETE: [&str; 2] = ["SuccessCriteriaMet CompletionsReached", "Complete 
 /// A zone that the server knows and this manager does not: nothing is started, and an event says so. It goes on with a zone
 /// that both know.
 #[tokio::test(start_paused = true)]
-async fn an_unknown_time_zone_is_told_and_starts_nothing() -> Result<(), Failure> {
+async fn an_unknown_time_zone_is_reported_and_starts_nothing() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
     let line = Line::to(cluster.faulty_client(), Trouble::Forges("Asia/Tokyo", "Mars/Base0"));
     let manager = Beside::start_within(&cluster, line.client(), &[controllers::CRON_JOB])?;
     cluster.create(cronjob::cron_job(json!({ "timeZone": "Asia/Tokyo", "concurrencyPolicy": "Forbid" }))).await?;
-    cronjob::until_told(&cluster, "UnknownTimeZone").await?;
+    cronjob::until_reported(&cluster, "UnknownTimeZone").await?;
     cluster.advance(Duration::from_secs(600)).await;
     expect_eq("Jobs", &cronjob::names(&cluster).await?.len(), &0)?;
     cluster.expect_quiet(crate::LONG).await?;
@@ -45,7 +45,7 @@ async fn an_unknown_time_zone_is_told_and_starts_nothing() -> Result<(), Failure
 async fn a_schedule_that_becomes_possible_is_started() -> Result<(), Failure> {
     let cluster = cronjob::cluster().start().await?;
     cluster.create(cronjob::cron_job(json!({ "schedule": "30 2 30 2 *" }))).await?;
-    cronjob::until_told(&cluster, "InvalidSchedule").await?;
+    cronjob::until_reported(&cluster, "InvalidSchedule").await?;
     cluster.expect_quiet(crate::LONG).await?;
     cronjob::patch(&cluster, json!({ "schedule": "* * * * *", "concurrencyPolicy": "Forbid" })).await?;
     // A new schedule begins with its next time.

@@ -107,7 +107,7 @@ async fn nothing_is_granted_while_the_owner_cannot_be_read_and_it_recovers_by_it
     pods.make_ready().await?;
     cluster.create(budget(json!({ "maxUnavailable": 1 }))).await?;
     until_counts(&cluster, [3, 3, 2, 1]).await?;
-    // Another owner, of a kind without a cache, whose scale the server does not tell.
+    // Another owner, of a kind without a cache, whose scale the server does not return.
     cluster.faults().on(Verb::Get, "statefulsets/scale").refuse(StatusCode::INTERNAL_SERVER_ERROR);
     let owner = json!([{
         "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "00000000-0000-0000-0000-000000000001",

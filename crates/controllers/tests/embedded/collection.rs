@@ -38,7 +38,7 @@ async fn an_owner_in_another_namespace_is_none_and_an_event_says_so() -> Result<
     there.get("parent").await?;
     cluster.settle().await?;
     let events = cluster.api::<Event>().list(&ListParams::default()).await?.items;
-    let told: Vec<_> = events
+    let reported: Vec<_> = events
         .iter()
         .map(|event| (event.type_.as_deref(), event.reason.as_deref(), event.message.as_deref().unwrap_or_default()))
         .collect();
@@ -47,7 +47,7 @@ async fn an_owner_in_another_namespace_is_none_and_an_event_says_so() -> Result<
     let text = format!(
         "ownerRef [v1/ConfigMap, namespace: {namespace}, name: parent, uid: {uid}] does not exist in namespace {namespace:?}"
     );
-    expect_eq("what is told", &told, &vec![(Some("Warning"), Some("OwnerRefInvalidNamespace"), &*text)])?;
+    expect_eq("what is reported", &reported, &vec![(Some("Warning"), Some("OwnerRefInvalidNamespace"), &*text)])?;
     expect_eq("about whom", &events[0].involved_object.uid.clone(), &child.metadata.uid)?;
     let source = events[0].source.as_ref().and_then(|source| source.component.clone());
     expect_eq("by whom", &source.as_deref(), &Some("garbage-collector-controller"))?;

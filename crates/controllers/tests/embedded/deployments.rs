@@ -34,13 +34,13 @@ async fn what_is_left(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
     let web = scenarios::until_reason(cluster, "Progressing", "NewReplicaSetAvailable").await?;
     // What was only observed when is left out: the conditions' times.
     let status = DeploymentStatus { conditions: None, ..web.status.unwrap_or_default() };
-    let mut told = vec![format!("{:?} {status:?}", web.metadata.annotations)];
+    let mut reported = vec![format!("{:?} {status:?}", web.metadata.annotations)];
     for set in scenarios::sets(cluster).await? {
         let kept = set.metadata.annotations.unwrap_or_default();
         let pods = set.status.map(|status| (status.replicas, status.available_replicas));
-        told.push(format!("{:?} {kept:?} {:?} {pods:?}", set.metadata.name, set.spec.replicas));
+        reported.push(format!("{:?} {kept:?} {:?} {pods:?}", set.metadata.name, set.spec.replicas));
     }
-    Ok(told)
+    Ok(reported)
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,11 +140,11 @@ async fn a_replica_set_that_cannot_be_made_shows_as_condition_and_event() -> Res
     cluster.faults().on(Verb::Create, "replicasets").next(3).refuse(http::StatusCode::FORBIDDEN);
     cluster.create(scenarios::deployment(1, json!({}))).await?;
     let web = scenarios::until_reason(&cluster, "Progressing", "ReplicaSetCreateError").await?;
-    let told =
+    let reported =
         web.status.and_then(|status| status.conditions).unwrap_or_default().remove(0).message.unwrap_or_default();
-    assert!(told.starts_with("Failed to create new replica set \"web-"), "{told}");
-    assert!(told.ends_with("\": refused with 403 Forbidden, on purpose"), "{told}");
-    scenarios::until_events(&cluster, &[("ReplicaSetCreateError", &told)]).await?;
+    assert!(reported.starts_with("Failed to create new replica set \"web-"), "{reported}");
+    assert!(reported.ends_with("\": refused with 403 Forbidden, on purpose"), "{reported}");
+    scenarios::until_events(&cluster, &[("ReplicaSetCreateError", &reported)]).await?;
     scenarios::until_complete(&cluster, 1).await?;
     scenarios::until_reason(&cluster, "Progressing", "NewReplicaSetAvailable").await?;
     cluster.expect_quiet(QUIET).await?;
@@ -164,7 +164,7 @@ async fn in_a_namespace_that_goes_away_it_is_quiet() -> Result<(), Failure> {
     assert_eq!(scenarios::sets(&cluster).await?.len(), 1);
     let failed = cluster.api::<k8s_openapi::api::core::v1::Event>().list(&kube::api::ListParams::default()).await?;
     let failed = failed.iter().filter(|event| event.type_.as_deref() == Some("Warning")).count();
-    assert_eq!(failed, 0, "nobody is told");
+    assert_eq!(failed, 0, "no event says so");
     Ok(())
 }
 

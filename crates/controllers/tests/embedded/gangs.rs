@@ -111,8 +111,9 @@ async fn a_job_waits_for_its_workload() -> Result<(), Failure> {
     let job = cluster.create(job(json!({}))).await?;
     cluster.advance(Duration::from_secs(600)).await;
     expect_eq("pods", &crate::scenarios::job::pods(&cluster).await?.len(), &0)?;
-    let told = async || Ok(crate::scenarios::job::events(&cluster).await?.contains(&"FailedWorkloadCreate".to_owned()));
-    cluster.until_eq("an event tells", told, true).await?;
+    let reported =
+        async || Ok(crate::scenarios::job::events(&cluster).await?.contains(&"FailedWorkloadCreate".to_owned()));
+    cluster.until_eq("an event reports it", reported, true).await?;
     cluster.faults().heal();
     cluster.advance(Duration::from_secs(61)).await;
     let pods = active(&cluster, &job, 1).await?;

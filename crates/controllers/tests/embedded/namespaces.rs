@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::scenarios::issues::until_discovery_failure;
 use crate::scenarios::namespace::{
-    CONTROLLERS, HOLD, conditions, config_map, delete, fill, namespaces, release, told, until_gone,
+    CONTROLLERS, HOLD, conditions, config_map, delete, fill, namespaces, release, reported, until_gone,
 };
 use crate::scenarios::pod_garbage_collector::names;
 use crate::scenarios::support::beside::Beside;
 use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
-async fn until_told(cluster: &TestCluster, type_: &str, want: [&str; 3]) -> Result<(), Failure> {
-    cluster.until_eq(type_, async || told(cluster, type_).await, want.map(str::to_owned)).await
+async fn until_reported(cluster: &TestCluster, type_: &str, want: [&str; 3]) -> Result<(), Failure> {
+    cluster.until_eq(type_, async || reported(cluster, type_).await, want.map(str::to_owned)).await
 }
 
 /// A server with a group whose own server is unavailable: as kube-apiserver, it reports the failed discovery.
@@ -58,7 +58,7 @@ fn with_broken_group(server: kube::Client, group: &'static str, healed: Cancella
 /// else is deleted at once, the conditions name the failure, and the namespace is deleted within a minute after the API
 /// is back, or is removed.
 #[tokio::test(start_paused = true)]
-async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_told() -> Result<(), Failure> {
+async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_reported() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
     let healed = CancellationToken::new();
     let client = with_broken_group(cluster.client(), "metrics.k8s.io", healed.clone());
@@ -69,7 +69,7 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
     until_discovery_failure(&cluster, "metrics.k8s.io/v1beta1").await?;
     let left = cluster.api::<Secret>().list(&Default::default()).await?.items.len();
     assert_eq!((left, names(&cluster).await?.len()), (0, 0), "what can be deleted is");
-    assert_eq!(told(&cluster, "NamespaceContentRemaining").await?[1], "ContentRemoved");
+    assert_eq!(reported(&cluster, "NamespaceContentRemaining").await?[1], "ContentRemoved");
 
     cluster.advance(Duration::from_secs(600)).await;
     namespaces(&cluster).get(cluster.namespace()).await?;
@@ -133,9 +133,9 @@ async fn pods_that_cannot_be_counted_are_not_taken_for_none() -> Result<(), Fail
     cluster.settle().await?;
     cluster.faults().on(Verb::List, "pods").refuse(StatusCode::INTERNAL_SERVER_ERROR);
     delete(&cluster).await?;
-    let told = async || told(&cluster, "NamespaceDeletionContentFailure").await;
-    let is_told = |told: &[String; 3]| told[1] == "ContentDeletionFailed";
-    cluster.until_right("it says that it could not be emptied", told, is_told).await?;
+    let reported = async || reported(&cluster, "NamespaceDeletionContentFailure").await;
+    let is_reported = |reported: &[String; 3]| reported[1] == "ContentDeletionFailed";
+    cluster.until_right("it says that it could not be emptied", reported, is_reported).await?;
     cluster.advance(Duration::from_secs(60)).await;
     assert_eq!(
         (names(&cluster).await?.len(), cluster.api::<ConfigMap>().get_opt("config").await?.is_some()),
@@ -155,7 +155,7 @@ async fn pods_go_first_and_the_rest_when_the_last_one_is_gone() -> Result<(), Fa
     cluster.create(objects::pod("running").on_node("far-away")).await?;
     delete(&cluster).await?;
     let text = "Some resources are remaining: pods. has 1 resource instances";
-    until_told(&cluster, "NamespaceContentRemaining", ["True", "SomeResourcesRemain", text]).await?;
+    until_reported(&cluster, "NamespaceContentRemaining", ["True", "SomeResourcesRemain", text]).await?;
     cluster.advance(Duration::from_secs(10)).await;
     cluster.api::<ConfigMap>().get("config").await?;
     assert_eq!(names(&cluster).await?, ["running"], "it has 30 s to end");
@@ -170,7 +170,7 @@ async fn pods_go_first_and_the_rest_when_the_last_one_is_gone() -> Result<(), Fa
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_does_not_end_in_its_time_is_told_as_a_failure() -> Result<(), Failure> {
+async fn a_pod_that_does_not_end_in_its_time_is_reported_as_a_failure() -> Result<(), Failure> {
     let cluster = crate::scenarios::namespace::cluster().start().await?;
     cluster.create(objects::pod("running").on_node("far-away")).await?;
     delete(&cluster).await?;
@@ -180,18 +180,18 @@ async fn a_pod_that_does_not_end_in_its_time_is_told_as_a_failure() -> Result<()
          Resource=pods",
         cluster.namespace()
     );
-    until_told(&cluster, "NamespaceDeletionContentFailure", ["True", "ContentDeletionFailed", &text]).await?;
+    until_reported(&cluster, "NamespaceDeletionContentFailure", ["True", "ContentDeletionFailed", &text]).await?;
     cluster.stop().await
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_that_cannot_be_deleted_stops_no_other_and_is_told() -> Result<(), Failure> {
+async fn a_resource_that_cannot_be_deleted_stops_no_other_and_is_reported() -> Result<(), Failure> {
     let cluster = crate::scenarios::namespace::cluster().start().await?;
     cluster.faults().on(Verb::DeleteCollection, "configmaps").refuse(StatusCode::SERVICE_UNAVAILABLE);
     fill(&cluster, 2).await?;
     delete(&cluster).await?;
     let text = "Failed to delete all resource types, 1 remaining: refused with 503 Service Unavailable, on purpose";
-    until_told(&cluster, "NamespaceDeletionContentFailure", ["True", "ContentDeletionFailed", text]).await?;
+    until_reported(&cluster, "NamespaceDeletionContentFailure", ["True", "ContentDeletionFailed", text]).await?;
     assert_eq!(cluster.api::<Secret>().list(&Default::default()).await?.items.len(), 0, "others are gone");
     cluster.faults().heal();
     cluster.advance(Duration::from_secs(60)).await;
@@ -281,7 +281,7 @@ async fn custom_resources_go_too() -> Result<(), Failure> {
     cluster.client().request::<Value>(create).await?;
     delete(&cluster).await?;
     let text = "Some resources are remaining: lamps.example.dev has 1 resource instances";
-    until_told(&cluster, "NamespaceContentRemaining", ["True", "SomeResourcesRemain", text]).await?;
+    until_reported(&cluster, "NamespaceContentRemaining", ["True", "SomeResourcesRemain", text]).await?;
     let patch = json!({ "metadata": { "finalizers": null } }).to_string().into_bytes();
     let release = Request::patch(format!("{lamps}/desk")).header("content-type", "application/merge-patch+json");
     cluster.client().request::<Value>(release.body(patch).map_err(kube::Error::HttpError)?).await?;
@@ -291,7 +291,7 @@ async fn custom_resources_go_too() -> Result<(), Failure> {
 
 #[tokio::test(start_paused = true)]
 async fn with_several_api_servers_a_deleted_namespace_is_left_alone_first() -> Result<(), Failure> {
-    let options = namespace::Options { first_pass_after: FIRST_PASS_AFTER, ..namespace::Options::default() };
+    let options = namespace::Options::default().first_pass_after(FIRST_PASS_AFTER);
     let cluster = crate::scenarios::namespace::cluster().options(options).start().await?;
     fill(&cluster, 1).await?;
     cluster.settle().await?;

@@ -52,7 +52,7 @@ async fn dead_nodes(cluster: &TestCluster, zone: &str, count: usize) -> Result<V
 
 /// A cluster with one node that is well, in a zone of its own.
 fn with_one_well(controllers: &[Controller]) -> Builder {
-    let nodes = NodesOptions { zones: vec!["well".into()], ..NodesOptions::count(1) };
+    let nodes = NodesOptions::count(1).zones(["well"]);
     TestCluster::builder().controllers(controllers).nodes_with(nodes)
 }
 
@@ -60,7 +60,7 @@ fn with_one_well(controllers: &[Controller]) -> Builder {
 async fn a_zone_of_500_dead_nodes_is_tainted_at_the_configured_rate() -> Result<(), Failure> {
     const RATE: f64 = 0.5;
     const EVERY: Duration = Duration::from_secs(2);
-    let options = Options { eviction_rate: RATE, ..Options::default() };
+    let options = Options::default().eviction_rate(RATE);
     let cluster = with_one_well(&[controllers::NODE_LIFECYCLE]).options(options).start().await?;
     dead_nodes(&cluster, "dead", 500).await?;
     let evictions = Evictions::of(&cluster).await?;
@@ -124,7 +124,7 @@ async fn pods_of_500_nodes_that_are_lost_at_once_leave_in_turn_and_those_that_to
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_evicted_while_every_zone_is_down_and_little_afterwards() -> Result<(), Failure> {
-    let nodes = NodesOptions { zones: vec!["a".into(), "b".into()], ..NodesOptions::count(10) };
+    let nodes = NodesOptions::count(10).zones(["a", "b"]);
     let cluster = TestCluster::builder().controllers(BOTH).nodes_with(nodes).start().await?;
     let names = cluster.nodes().names();
     cluster.create(moving_pod("pod", &names[0])).await?;
@@ -174,7 +174,7 @@ fn moving_pod(name: &str, node: &str) -> Pod {
 
 #[tokio::test(start_paused = true)]
 async fn nodes_that_flap_lose_no_pods_and_cost_no_more_evictions_than_the_rate() -> Result<(), Failure> {
-    let nodes = NodesOptions { zones: vec!["a".into()], ..NodesOptions::count(20) };
+    let nodes = NodesOptions::count(20).zones(["a"]);
     let cluster = TestCluster::builder().controllers(BOTH).nodes_with(nodes).start().await?;
     let names = cluster.nodes().names();
     for name in &names[..5] {

@@ -51,8 +51,8 @@ async fn with_everything_there_is_nothing_is_written_but_heartbeats() -> Result<
     cluster.faults().server_is_back();
     cluster.expect_quiet(LONG).await?;
 
-    // Another manager looks at everything for the first time, and finds nothing to do. (That nodes do not tell enough for
-    // hints is told with every pass, as upstream tells it.)
+    // Another manager looks at everything for the first time, and finds nothing to do. (That nodes have too few labels for
+    // hints is reported with every pass, as upstream does.)
     cluster.delete::<Service>("auto").await?;
     cluster.settle().await?;
     manager.stop().await?;

@@ -20,7 +20,7 @@ const CONTROLLERS: &[Controller] = &[controllers::REPLICA_SET];
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
     for lost in 1..=3 {
-        // The cache lags, so that it cannot tell by chance what became of the create.
+        // The cache lags, so that it cannot show by chance what became of the create.
         let faults = Faults::default();
         faults.on(Verb::Watch, "pods").happens(Fault::Lag(Duration::from_secs(1)));
         faults.on(Verb::Create, "pods").nth(lost).lose_reply();
@@ -76,7 +76,7 @@ async fn a_watch_that_is_late_or_stands_still_makes_no_second_pod() -> Result<()
         [(late(45), 0), (late(600), 0), (late(1), 60), (late(45), 60), (Fault::Stall(1), 0), (Fault::Stall(1), 60)]
     {
         let cluster = scenarios::cluster().start().await?;
-        let told = format!("{fault:?}, away for {away} s");
+        let reported = format!("{fault:?}, away for {away} s");
         cluster.create(objects::replica_set("before").replicas(1)).await?;
         cluster.settle().await?;
         // The watch that is open breaks; the next ones are bad for ten minutes.
@@ -86,7 +86,7 @@ async fn a_watch_that_is_late_or_stands_still_makes_no_second_pod() -> Result<()
         cluster.advance(Duration::from_secs(5)).await;
         let web = cluster.create(objects::replica_set("web").replicas(3)).await?;
         cluster.advance(Duration::from_millis(300)).await;
-        assert_eq!(cluster.pods_of(&web).list().await?.len(), 3, "{told}: the pods come at once");
+        assert_eq!(cluster.pods_of(&web).list().await?.len(), 3, "{reported}: the pods come at once");
         if away > 0 {
             cluster.faults().server_goes_away();
             cluster.advance(Duration::from_secs(away)).await;
@@ -98,14 +98,14 @@ async fn a_watch_that_is_late_or_stands_still_makes_no_second_pod() -> Result<()
             let touched = json!({ "metadata": { "annotations": { "touched": second.to_string() } } });
             let sets = cluster.api::<ReplicaSet>();
             sets.patch("web", &PatchParams::default(), &Patch::Merge(touched)).await?;
-            assert_eq!(creates_of_pods(&cluster), 4, "{told}, after {second} s");
+            assert_eq!(creates_of_pods(&cluster), 4, "{reported}, after {second} s");
         }
-        assert_eq!(cluster.done(Verb::Delete, "pods"), 0, "{told}");
+        assert_eq!(cluster.done(Verb::Delete, "pods"), 0, "{reported}");
         cluster.faults().heal();
         cluster.faults().server_goes_away();
         cluster.faults().server_is_back();
         until_ready(&cluster, "web", 3).await?;
-        assert_eq!((creates_of_pods(&cluster), cluster.done(Verb::Delete, "pods")), (4, 0), "{told}");
+        assert_eq!((creates_of_pods(&cluster), cluster.done(Verb::Delete, "pods")), (4, 0), "{reported}");
         cluster.stop().await?;
     }
     Ok(())
@@ -126,7 +126,7 @@ async fn a_server_that_goes_away_with_creates_unanswered_gets_no_second_pod_when
         until_ready(&cluster, "web", 10).await?;
         let took = back.elapsed();
         assert!(took < Duration::from_secs(10 + 2 * lag), "lag {lag} s: ready after {took:?}");
-        // Events that nobody took are told now.
+        // Events that nobody took are sent now.
         cluster.advance(Duration::from_secs(60)).await;
         cluster.settle().await?;
         cluster.expect_quiet(Duration::from_secs(600)).await?;
@@ -256,17 +256,18 @@ async fn a_pod_that_goes_while_changes_are_gathered_is_replaced_at_once() -> Res
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_create_is_told_in_the_servers_words_and_a_terminating_namespace_in_none() -> Result<(), Failure> {
+async fn a_refused_create_is_reported_in_the_servers_words_and_a_terminating_namespace_in_none() -> Result<(), Failure>
+{
     let cluster = scenarios::cluster().start().await?;
     cluster.faults().on(Verb::Create, "pods").next(1).refuse(http::StatusCode::FORBIDDEN);
     cluster.create(objects::replica_set("web").replicas(1)).await?;
     cluster.settle().await?;
-    let told = events_of(&cluster, "web").await?;
+    let reported = events_of(&cluster, "web").await?;
     let failed = ("Warning", "FailedCreate", "Error creating: refused with 403 Forbidden, on purpose");
-    let told: Vec<_> =
-        told.iter().map(|(type_, reason, text)| (type_.as_str(), reason.as_str(), text.as_str())).collect();
-    assert_eq!(told[0], failed, "{told:?}");
-    assert_eq!((told.len(), told[1].1), (2, "SuccessfulCreate"), "{told:?}");
+    let reported: Vec<_> =
+        reported.iter().map(|(type_, reason, text)| (type_.as_str(), reason.as_str(), text.as_str())).collect();
+    assert_eq!(reported[0], failed, "{reported:?}");
+    assert_eq!((reported.len(), reported[1].1), (2, "SuccessfulCreate"), "{reported:?}");
 
     let namespaces = kube::Api::<k8s_openapi::api::core::v1::Namespace>::all(cluster.client());
     namespaces.delete(cluster.namespace(), &kube::api::DeleteParams::default()).await?;
@@ -276,7 +277,7 @@ async fn a_refused_create_is_told_in_the_servers_words_and_a_terminating_namespa
     cluster.settle().await?;
     let creates = cluster.last_writes().iter().filter(|write| write.resource == "pods").count();
     assert!(creates > 2, "it was tried: {:?}", cluster.last_writes());
-    assert_eq!(events_of(&cluster, "web").await?.len(), 2, "nobody is told again");
+    assert_eq!(events_of(&cluster, "web").await?.len(), 2, "no event comes again");
     Ok(())
 }
 
@@ -300,22 +301,22 @@ async fn a_refused_create_is_retried_and_shows_as_a_condition() -> Result<(), Fa
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_shadow_mode_nothing_is_written_and_the_log_tells_what_would_have_been() -> Result<(), Failure> {
+async fn in_shadow_mode_nothing_is_written_and_the_log_shows_what_would_have_been() -> Result<(), Failure> {
     let shadow = TestCluster::builder().manager_options(|options| options.shadow = true);
     let cluster = shadow.controllers(CONTROLLERS).start().await?;
     cluster.create(objects::replica_set("web").replicas(2)).await?;
     cluster.settle().await?;
     assert!(cluster.last_writes().is_empty(), "{:?}", cluster.last_writes());
     let entries = cluster.manager().decisions().entries(&Filter::default());
-    let told: Vec<String> = entries[0].decisions.iter().map(ToString::to_string).collect();
+    let reported: Vec<String> = entries[0].decisions.iter().map(ToString::to_string).collect();
     let pod = format!("{}/web-?????", cluster.namespace());
     let create = format!("TooFew: 0 of 2 pods are active → create pods {pod}: not sent (shadow mode)");
-    assert_eq!(told[..2], [create.clone(), create], "{}", entries[0]);
+    assert_eq!(reported[..2], [create.clone(), create], "{}", entries[0]);
     cluster.stop().await
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(), Failure> {
+async fn the_decision_log_shows_what_woke_a_pass_and_what_it_did() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
     let web = cluster.create(objects::replica_set("web").replicas(1)).await?;
     let pod = cluster.pods_of(&web).until_count(1).await?.remove(0).metadata.name.unwrap_or_default();

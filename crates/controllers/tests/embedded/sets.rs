@@ -154,7 +154,7 @@ async fn lost_replies_and_lagging_caches_roll_a_stateful_set_once() -> Result<()
 
 /// The event of the pod names the claim, as upstream's does; the other claim is created all the same.
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_is_refused_is_told_and_does_not_hold_back_the_others() -> Result<(), Failure> {
+async fn a_claim_that_is_refused_is_reported_and_does_not_hold_back_the_others() -> Result<(), Failure> {
     let faults = Faults::default();
     faults.on(Verb::Create, "persistentvolumeclaims").nth(1).refuse(http::StatusCode::FORBIDDEN);
     faults.on(Verb::Create, "persistentvolumeclaims").nth(3).refuse(http::StatusCode::FORBIDDEN);
@@ -168,11 +168,12 @@ async fn a_claim_that_is_refused_is_told_and_does_not_hold_back_the_others() -> 
     let pods = async || Ok(statefulset::images(&cluster).await?.len());
     cluster.until_eq("the pod comes", pods, 1).await?;
     cluster.settle().await?;
-    let told = statefulset::events(&cluster).await?;
-    let refused: Vec<_> = told.iter().filter(|(reason, _)| reason == "FailedCreate").map(|(_, text)| text).collect();
-    let [claim, pod] = &refused[..] else { panic!("{told:?}") };
+    let reported = statefulset::events(&cluster).await?;
+    let refused: Vec<_> =
+        reported.iter().filter(|(reason, _)| reason == "FailedCreate").map(|(_, text)| text).collect();
+    let [claim, pod] = &refused[..] else { panic!("{reported:?}") };
     let begins = "Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: ";
-    let said = claim.strip_prefix(begins).unwrap_or_else(|| panic!("{told:?}"));
+    let said = claim.strip_prefix(begins).unwrap_or_else(|| panic!("{reported:?}"));
     let want = format!("Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: {said}");
     assert_eq!(**pod, want);
     // The first and the third were refused: between them, the other claim was created.

@@ -31,14 +31,14 @@ async fn create(cluster: &TestCluster, request: &CertificateSigningRequest) -> R
 /// The requests: their conditions, and whether they are issued.
 async fn world(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
     let all = requests(cluster).list(&ListParams::default()).await?.items;
-    let told = all.into_iter().map(|request| {
+    let reported = all.into_iter().map(|request| {
         assert_eq!(beyond(&request, &AUTHORITY.certificate), [""; 0]);
         let status = request.status.unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default().into_iter();
         let conditions: Vec<_> = conditions.map(|it| format!("{} {:?}", it.type_, it.message)).collect();
         format!("{:?}: {conditions:?}, issued: {}", request.metadata.name, status.certificate.is_some())
     });
-    Ok(told.collect())
+    Ok(reported.collect())
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,7 +105,7 @@ async fn a_certificate_is_signed_once_though_the_reply_is_lost_and_the_cache_lag
 /// What `/readyz` says, with reasons.
 pub(crate) fn readiness(cluster: &TestCluster) -> String {
     let mut ask = Ask::default();
-    ask.reasons = Reasons::Told;
+    ask.reasons = Reasons::Shown;
     ask.verbose = true;
     cluster.manager().health().report(Probe::Readyz, &ask).text
 }

@@ -33,7 +33,7 @@ async fn however_far_caches_are_behind_flapping_pods_the_last_state_stays() -> R
             }
         }
         let cluster = scenarios::cluster().faults(&faults).start().await?;
-        // A watch that lags tells one event after the other, so the last one comes late.
+        // A watch that lags sends one event after the other, so the last one comes late.
         flap(&cluster, Duration::from_secs(400)).await?;
         quiet(cluster).await?;
     }
@@ -83,7 +83,7 @@ async fn a_slice_of_a_create_that_arrived_late_is_brought_up_to_date() -> Result
         // So that the pass of the pod's event is not the one that finds the slice: a retry is, and no other pass is due.
         faults.on(Verb::Create, "endpointslices").nth(2).refuse(http::StatusCode::FORBIDDEN);
         let cluster = TestCluster::builder()
-            .options(endpointslice::Options { endpoints_per_slice_max: 2, ..endpointslice::Options::default() })
+            .options(endpointslice::Options::default().endpoints_per_slice_max(2))
             .controllers(&[controllers::ENDPOINT_SLICE])
             .faults(&faults)
             .start()
@@ -225,8 +225,8 @@ async fn endpoints_that_somebody_wrote_stay_while_the_cache_of_services_is_behin
 async fn changes_are_gathered_for_the_batch_period() -> Result<(), Failure> {
     let period = Duration::from_secs(3);
     let cluster = TestCluster::builder()
-        .options(endpointslice::Options { updates_batch_period: period, ..endpointslice::Options::default() })
-        .options(endpoints::Options { updates_batch_period: period })
+        .options(endpointslice::Options::default().updates_batch_period(period))
+        .options(endpoints::Options::default().updates_batch_period(period))
         .controllers(CONTROLLERS)
         .start()
         .await?;
@@ -254,7 +254,7 @@ async fn slices_are_as_large_as_the_flag_says_and_are_counted() -> Result<(), Fa
     let counted = registry.clone();
     let cluster = TestCluster::builder()
         .manager_options(move |options| options.metrics = Some(counted.clone()))
-        .options(endpointslice::Options { endpoints_per_slice_max: 3, ..endpointslice::Options::default() })
+        .options(endpointslice::Options::default().endpoints_per_slice_max(3))
         .controllers(&[controllers::ENDPOINT_SLICE])
         .start()
         .await?;
@@ -277,14 +277,14 @@ async fn slices_are_as_large_as_the_flag_says_and_are_counted() -> Result<(), Fa
             .find(|metric| label.is_empty() || metric.get_label().iter().any(|pair| pair.value() == label));
         matching.map(|metric| metric.get_gauge().get_value() + metric.get_counter().get_value())
     };
-    let told = [
+    let reported = [
         value("endpoints_desired", ""),
         value("num_endpoint_slices", ""),
         value("desired_endpoint_slices", ""),
         value("changes", "create"),
         value("services_count_by_traffic_distribution", "PreferClose"),
     ];
-    expect(told == [Some(7.0), Some(3.0), Some(3.0), Some(3.0), Some(1.0)], "what is counted", &told)?;
+    expect(reported == [Some(7.0), Some(3.0), Some(3.0), Some(3.0), Some(1.0)], "what is counted", &reported)?;
 
     // Our own writes trigger no pass: no pass follows the last write.
     let passes = value("syncs", "success");
@@ -292,13 +292,13 @@ async fn slices_are_as_large_as_the_flag_says_and_are_counted() -> Result<(), Fa
     expect(value("syncs", "success") == passes, "nobody looked again", &(passes, value("syncs", "success")))?;
     cluster.delete::<Service>("web").await?;
     cluster.settle().await?;
-    let told = [value("endpoints_desired", ""), value("num_endpoint_slices", "")];
-    expect(told == [Some(0.0), Some(0.0)], "a service that is gone is not counted", &told)?;
+    let reported = [value("endpoints_desired", ""), value("num_endpoint_slices", "")];
+    expect(reported == [Some(0.0), Some(0.0)], "a service that is gone is not counted", &reported)?;
     cluster.stop().await
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_write_is_told_of_and_made_again() -> Result<(), Failure> {
+async fn a_refused_write_is_reported_and_made_again() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
     cluster.faults().on(Verb::Create, "endpoints").next(1).refuse(http::StatusCode::FORBIDDEN);
     cluster.faults().on(Verb::Create, "endpointslices").next(1).refuse(http::StatusCode::FORBIDDEN);
@@ -317,7 +317,7 @@ async fn a_refused_write_is_told_of_and_made_again() -> Result<(), Failure> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_decision_log_tells_why_a_slice_was_written() -> Result<(), Failure> {
+async fn the_decision_log_shows_why_a_slice_was_written() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
     let node = add_node(&cluster, "a", None).await?;
     cluster.create(service("web", json!({}))).await?;
@@ -327,8 +327,8 @@ async fn the_decision_log_tells_why_a_slice_was_written() -> Result<(), Failure>
     let mut filter = Filter::default();
     filter.controller = Some(controllers::ENDPOINT_SLICE.name.to_owned());
     let entries = cluster.manager().decisions().entries(&filter);
-    let told: Vec<_> = entries.iter().flat_map(|entry| &entry.decisions).map(|decision| decision.rule).collect();
-    expect(told == ["NeedsSlice", "Changed"], "the empty slice, and the endpoint in it", &told)?;
+    let reported: Vec<_> = entries.iter().flat_map(|entry| &entry.decisions).map(|decision| decision.rule).collect();
+    expect(reported == ["NeedsSlice", "Changed"], "the empty slice, and the endpoint in it", &reported)?;
     let slices = cluster.api::<EndpointSlice>().list(&ListParams::default()).await?.items;
     expect(slices.len() == 1, "one slice", &slices)?;
     quiet(cluster).await

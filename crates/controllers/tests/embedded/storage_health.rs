@@ -1,4 +1,4 @@
-//! Bad input of storage and of the API's upkeep: each is told where upstream tells it, the others go on, and health says who
+//! Bad input of storage and of the API's upkeep: each is reported where upstream reports it, the others go on, and health says who
 //! cannot work.
 
 use std::collections::BTreeSet;
@@ -45,12 +45,10 @@ fn failing(cluster: &TestCluster) -> Vec<(&'static str, BTreeSet<String>)> {
 /// Two claims for one volume, a volume that somebody edits, a node that vanishes with a volume attached, a definition that goes
 /// in mid-migration, a policy that does not type-check: nothing of it is a problem of the manager.
 #[tokio::test(start_paused = true)]
-async fn bad_input_is_told_and_every_controller_stays_well() -> Result<(), Failure> {
-    let nodes = NodesOptions {
-        provisioner: Some(ProvisionerOptions { default_class: false }),
-        attacher: Some(AttacherOptions::default()),
-        ..NodesOptions::count(2)
-    };
+async fn bad_input_is_reported_and_every_controller_stays_well() -> Result<(), Failure> {
+    let nodes = NodesOptions::count(2)
+        .provisioner(Some(ProvisionerOptions::default().default_class(false)))
+        .attacher(Some(AttacherOptions::default()));
     let cluster = TestCluster::builder().controllers(CONTROLLERS).define(migrator::definition()).nodes_with(nodes);
     let cluster = cluster.start().await?;
     let contested = contested_volume(&cluster).await?;
@@ -119,14 +117,14 @@ async fn removed_definition(cluster: &TestCluster) -> Result<(), Failure> {
     store_in_v2(cluster).await?;
     cluster.faults().on(Verb::Patch, "tarts").next(1).happens(Fault::Delay(Duration::from_secs(20)));
     migrate(cluster, "doomed", "migration.example.com", "tarts").await?;
-    let running = async || Ok(condition(cluster, "doomed", "Running").await?.map(|told| told.0));
+    let running = async || Ok(condition(cluster, "doomed", "Running").await?.map(|reported| reported.0));
     cluster.until_eq("it has begun", running, Some("True".to_owned())).await?;
     cluster.advance(Duration::from_secs(2)).await;
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
     definitions.delete("tarts.migration.example.com", &DeleteParams::default()).await?;
     let ended = async || {
-        let failed = condition(cluster, "doomed", "Failed").await?.is_some_and(|told| told.0 == "True");
-        let succeeded = condition(cluster, "doomed", "Succeeded").await?.is_some_and(|told| told.0 == "True");
+        let failed = condition(cluster, "doomed", "Failed").await?.is_some_and(|reported| reported.0 == "True");
+        let succeeded = condition(cluster, "doomed", "Succeeded").await?.is_some_and(|reported| reported.0 == "True");
         Ok((failed || succeeded, running().await?))
     };
     cluster.until_eq("it has ended", ended, (true, Some("False".to_owned()))).await

@@ -50,10 +50,10 @@ async fn issue_101078_a_broken_resource_stops_nothing() -> Result<(), Failure> {
     breaking.stop().await
 }
 
-/// An aggregated API whose server is away keeps namespaces from going, and is told of; everything else goes at once, and the
+/// An aggregated API whose server is away keeps namespaces from going, and is reported; everything else goes at once, and the
 /// namespace when the API is removed.
 #[tokio::test]
-async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_told() -> Result<(), Failure> {
+async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_reported() -> Result<(), Failure> {
     let rig = own::start("issue-60807").await?;
     let cluster = namespace::cluster().start_on(rig.kubeconfig()).await?;
     let services = Api::<APIService>::all(cluster.client());
@@ -70,7 +70,7 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
         let list = cluster.client().request::<serde_json::Value>(list.map_err(kube::Error::HttpError)?).await?;
         Ok(list.to_string())
     };
-    cluster.until_right("discovery tells of the group", groups, |list| list.contains("metrics.k8s.io")).await?;
+    cluster.until_right("discovery lists the group", groups, |list| list.contains("metrics.k8s.io")).await?;
     namespace::fill(&cluster, 2).await?;
     namespace::delete(&cluster).await?;
     until_discovery_failure(&cluster, "metrics.k8s.io/v1beta1").await?;

@@ -96,7 +96,8 @@ async fn requests_for_the_status_of_pools_are_answered() -> Result<(), Failure> 
 async fn a_pod_in_a_group_gets_a_claim_only_with_both_gates() -> Result<(), Failure> {
     let rig = start("group_claims_off", &[GATES, APIS]).await?;
     for (generic_workload, workload_claims, want) in [(true, true, 1), (true, false, 0), (false, false, 0)] {
-        let options = resourceclaim::Options { generic_workload, workload_claims };
+        let options =
+            resourceclaim::Options::default().generic_workload(generic_workload).workload_claims(workload_claims);
         let cluster = TestCluster::builder().options(options).controllers(&[controllers::RESOURCE_CLAIM]);
         let cluster = cluster.start_on(rig.kubeconfig()).await?;
         cluster.create(template("gpus")).await?;
@@ -121,7 +122,7 @@ async fn a_pod_in_a_group_gets_a_claim_only_with_both_gates() -> Result<(), Fail
 async fn a_stateful_set_is_recreated_only_with_its_gate() -> Result<(), Failure> {
     let rig = start("recreate", &[FIELDS]).await?;
     for recreate in [true, false] {
-        let options = statefulset::Options { recreate, ..statefulset::Options::default() };
+        let options = statefulset::Options::default().recreate(recreate);
         let cluster = stateful_sets::with_nodes().options(options).start_on(rig.kubeconfig()).await?;
         cluster.create(stateful_sets::set(2, json!({ "updateStrategy": { "type": "Recreate" } }))).await?;
         if recreate {
@@ -130,11 +131,11 @@ async fn a_stateful_set_is_recreated_only_with_its_gate() -> Result<(), Failure>
             let images = async || Ok(stateful_sets::images(&cluster).await?.into_values().collect::<Vec<_>>());
             cluster.until_eq("the images", images, vec!["web:2".to_owned(); 2]).await?;
         } else {
-            let told = async || {
+            let reports = async || {
                 let events = cluster.api::<Event>().list(&ListParams::default()).await?.items.into_iter();
                 Ok(events.filter(|event| event.type_.as_deref() == Some("Warning")).count() > 0)
             };
-            cluster.until_eq("it gets a warning", told, true).await?;
+            cluster.until_eq("it gets a warning", reports, true).await?;
             cluster.settle().await?;
             expect_eq("pods", &stateful_sets::images(&cluster).await?.len(), &0)?;
         }
@@ -150,8 +151,8 @@ async fn tolerations_compare_numbers_only_with_their_gate() -> Result<(), Failur
     for compares_numbers in [true, false] {
         let cluster = TestCluster::builder()
             .controllers(&[controllers::DAEMON_SET, controllers::TAINT_EVICTION])
-            .options(daemonset::Options { compares_numbers })
-            .options(taint_eviction::Options { compares_numbers });
+            .options(daemonset::Options::default().compares_numbers(compares_numbers))
+            .options(taint_eviction::Options::default().compares_numbers(compares_numbers));
         let cluster = cluster.start_on(rig.kubeconfig()).await?;
         let node = evictions::create_node(&cluster, "node").await?;
         let tolerations = json!([{ "key": "level", "operator": "Gt", "value": "5", "effect": "NoExecute" }]);

@@ -86,10 +86,7 @@ impl FlagSource for Given {
 
     fn file(&self, name: &str) -> Result<Option<FlagFile>, String> {
         match self.flags.get(name) {
-            Some(FlagValue::Text(path)) if !path.is_empty() => {
-                let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-                Ok(Some(FlagFile { path: path.clone(), text }))
-            }
+            Some(FlagValue::Text(path)) if !path.is_empty() => FlagFile::read(path).map(Some),
             _ => Ok(None),
         }
     }

@@ -246,7 +246,7 @@ async fn as_kubelet(cluster: &TestCluster, story: impl Future<Output = Result<()
     };
     tokio::select! {
         biased;
-        told = story => told,
+        reported = story => reported,
         failure = kubelet => failure,
     }
 }

@@ -63,7 +63,7 @@ pub(crate) async fn change(cluster: &TestCluster) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A claim from a template that is in use, a device that is to be vacated in an hour, a rule that only tells, and a request that
+/// A claim from a template that is in use, a device that is to be vacated in an hour, a rule that only reports, and a request that
 /// is answered.
 async fn devices(cluster: &TestCluster) -> Result<(), Failure> {
     let request = json!({ "name": "gpu", "exactly": { "deviceClassName": "simulated.steersman.dev" } });

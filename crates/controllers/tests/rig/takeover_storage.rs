@@ -16,12 +16,10 @@ use crate::scenarios::volumes::{claim_spec, class};
 
 /// Nodes with a provisioner, a resizer, an attacher and a driver of devices, as drivers and sidecars are in a cluster.
 pub(crate) fn nodes() -> NodesOptions {
-    NodesOptions {
-        provisioner: Some(ProvisionerOptions { default_class: false }),
-        attacher: Some(AttacherOptions::default()),
-        devices: Some(DevicesOptions::default()),
-        ..NodesOptions::count(2)
-    }
+    NodesOptions::count(2)
+        .provisioner(Some(ProvisionerOptions::default().default_class(false)))
+        .attacher(Some(AttacherOptions::default()))
+        .devices(Some(DevicesOptions::default()))
 }
 
 /// Creates claims that are bound dynamically and by hand, that wait, and that have grown; volumes that are free, reserved and

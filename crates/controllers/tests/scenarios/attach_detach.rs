@@ -18,7 +18,7 @@ scenarios! {
     a_node_out_of_service_loses_its_volumes on with_attacher,
     a_driver_that_needs_no_attachment_gets_none on with_attacher,
     a_request_goes_on_after_a_restart on without_controllers,
-    a_driver_that_fails_is_told_of_and_asked_again on without_attacher,
+    a_driver_that_fails_is_reported_and_asked_again on without_attacher,
     volumes_without_a_driver_are_recorded on without_attacher,
 }
 
@@ -26,7 +26,7 @@ pub(crate) const CONTROLLERS: &[Controller] = &[controllers::ATTACH_DETACH];
 
 pub(crate) fn with_attacher() -> Builder {
     let attacher = Some(AttacherOptions::default());
-    TestCluster::builder().controllers(CONTROLLERS).nodes_with(NodesOptions { attacher, ..NodesOptions::count(2) })
+    TestCluster::builder().controllers(CONTROLLERS).nodes_with(NodesOptions::count(2).attacher(attacher))
 }
 
 pub(crate) fn without_attacher() -> Builder {
@@ -222,7 +222,7 @@ pub(crate) async fn a_volume_is_attached_for_its_pod_and_detached_after_it(
     disk.clean().await
 }
 
-/// Two pods on two nodes: the second one gets the volume when the first is gone, and is told why it waits.
+/// Two pods on two nodes: the second one gets the volume when the first is gone, and gets an event that says why it waits.
 pub(crate) async fn a_volume_of_one_writer_waits_for_its_first_node(cluster: &TestCluster) -> Result<(), Failure> {
     let nodes = nodes_of(cluster);
     let disk = Disk::new(cluster, "ReadWriteOnce", true).await?;
@@ -300,7 +300,7 @@ pub(crate) async fn a_request_goes_on_after_a_restart(cluster: &TestCluster) -> 
 }
 
 /// The driver's message is an event; when it succeeds, the volume is attached.
-pub(crate) async fn a_driver_that_fails_is_told_of_and_asked_again(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_driver_that_fails_is_reported_and_asked_again(cluster: &TestCluster) -> Result<(), Failure> {
     let node = &nodes_of(cluster)[0];
     let disk = Disk::new(cluster, "ReadWriteOnce", true).await?;
     cluster.create(pod_on(node, "web")).await?;

@@ -55,11 +55,10 @@ pub(crate) fn approving() -> Builder {
 
 /// Requests are old after two seconds, or four, which is looked for every second.
 pub(crate) fn cleaner() -> Builder {
-    let options = certificatesigningrequest_cleaner::Options {
-        every: Duration::from_secs(1),
-        ended_for: Duration::from_secs(2),
-        waiting_for: Duration::from_secs(4),
-    };
+    let options = certificatesigningrequest_cleaner::Options::default()
+        .every(Duration::from_secs(1))
+        .ended_for(Duration::from_secs(2))
+        .waiting_for(Duration::from_secs(4));
     TestCluster::builder().controllers(&[controllers::CSR_CLEANER]).options(options)
 }
 
@@ -304,10 +303,10 @@ pub(crate) async fn a_kubelet_whose_user_may_gets_a_client_certificate_by_itself
     let issued = until_issued(cluster, &name).await?;
     expect_eq("what it has beyond", &beyond(&issued, &AUTHORITY.certificate), &Vec::new())?;
     let conditions = issued.status.and_then(|status| status.conditions).unwrap_or_default();
-    let told: Vec<_> = conditions.into_iter().map(|it| (it.type_, it.reason, it.message)).collect();
+    let reported: Vec<_> = conditions.into_iter().map(|it| (it.type_, it.reason, it.message)).collect();
     let message = "Auto approving kubelet client certificate after SubjectAccessReview.";
     let want = ("Approved".to_owned(), Some("AutoApproved".to_owned()), Some(message.to_owned()));
-    expect_eq("the conditions", &told, &vec![want])?;
+    expect_eq("the conditions", &reported, &vec![want])?;
     for (other, signer) in [("client", CLIENT), ("serving", SERVING)] {
         let name = named(cluster, other);
         let server = ["server auth", "digital signature"];

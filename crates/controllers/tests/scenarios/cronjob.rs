@@ -16,7 +16,7 @@ scenarios! {
     a_suspended_cron_job_starts_nothing on cluster,
     old_jobs_are_deleted on cluster,
     an_entry_whose_job_is_gone_is_removed on cluster,
-    an_impossible_schedule_is_told on cluster,
+    an_impossible_schedule_is_reported on cluster,
 }
 
 pub(crate) fn cluster() -> Builder {
@@ -54,14 +54,14 @@ pub(crate) async fn a_cron_job_that_is_due_starts_a_job(cluster: &TestCluster) -
         Ok((status.last_schedule_time.is_some(), status.last_successful_time.is_some()))
     };
     cluster.until_eq("its times", look, (true, true)).await?;
-    until_told(cluster, "SuccessfulCreate").await?;
-    until_told(cluster, "SawCompletedJob").await
+    until_reported(cluster, "SuccessfulCreate").await?;
+    until_reported(cluster, "SawCompletedJob").await
 }
 
 /// `Forbid`: while a Job runs, none is started. That it runs is known though the manager ended before it was listed.
 pub(crate) async fn a_running_job_forbids_the_next_one(cluster: &TestCluster) -> Result<(), Failure> {
     with_a_forgotten_job(cluster, "Forbid").await?;
-    until_told(cluster, "JobAlreadyActive").await?;
+    until_reported(cluster, "JobAlreadyActive").await?;
     expect_eq("the Jobs", &names(cluster).await?, &vec!["report-1".to_owned()])?;
     suspend(cluster).await
 }
@@ -72,7 +72,7 @@ pub(crate) async fn a_running_job_is_replaced_by_the_next_one(cluster: &TestClus
     let look = || async { names(cluster).await };
     let is_another = |names: &Vec<String>| names.len() == 1 && names[0] != "report-1";
     cluster.until_right("another Job in its place", look, is_another).await?;
-    until_told(cluster, "SuccessfulDelete").await?;
+    until_reported(cluster, "SuccessfulDelete").await?;
     suspend(cluster).await
 }
 
@@ -118,13 +118,13 @@ pub(crate) async fn an_entry_whose_job_is_gone_is_removed(cluster: &TestCluster)
     until_active(cluster, &[&name]).await?;
     cluster.api::<Job>().delete(&name, &DeleteParams::background()).await?;
     until_active(cluster, &[]).await?;
-    until_told(cluster, "MissingJob").await
+    until_reported(cluster, "MissingJob").await
 }
 
 /// There is no thirtieth of February: the CronJob says so, and nothing else happens.
-pub(crate) async fn an_impossible_schedule_is_told(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn an_impossible_schedule_is_reported(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(cron_job(json!({ "schedule": "30 2 30 2 *" }))).await?;
-    until_told(cluster, "InvalidSchedule").await?;
+    until_reported(cluster, "InvalidSchedule").await?;
     expect_eq("no Job", &names(cluster).await?, &Vec::<String>::new())
 }
 
@@ -187,12 +187,12 @@ fn name(job: &Job) -> String {
     job.metadata.name.clone().unwrap_or_default()
 }
 
-pub(crate) async fn until_told(cluster: &TestCluster, reason: &str) -> Result<(), Failure> {
+pub(crate) async fn until_reported(cluster: &TestCluster, reason: &str) -> Result<(), Failure> {
     let look = || async {
         let about = ListParams::default().fields("involvedObject.kind=CronJob,involvedObject.name=report");
         let events = cluster.api::<Event>().list(&about).await?.items;
         Ok(events.into_iter().filter_map(|event| event.reason).collect::<Vec<_>>())
     };
-    let is_told = |reasons: &Vec<String>| reasons.iter().any(|told| told == reason);
-    cluster.until_right(&format!("an event {reason}"), look, is_told).await.map(drop)
+    let is_reported = |reasons: &Vec<String>| reasons.iter().any(|reported| reported == reason);
+    cluster.until_right(&format!("an event {reason}"), look, is_reported).await.map(drop)
 }

@@ -19,7 +19,7 @@ scenarios! {
     a_rolling_update_keeps_enough_pods_and_an_undo_has_the_old_revision on cluster alone,
     with_surge_the_new_pod_comes_first on cluster alone,
     on_delete_waits_until_pods_are_deleted on cluster alone,
-    a_pod_that_has_ended_is_replaced_and_told_of on cluster alone,
+    a_pod_that_has_ended_is_replaced_and_reported on cluster alone,
     an_orphan_is_adopted_and_its_duplicate_deleted on cluster alone,
 }
 
@@ -237,7 +237,7 @@ pub(crate) async fn on_delete_waits_until_pods_are_deleted(cluster: &TestCluster
 }
 
 /// A failed or succeeded pod is deleted with an event, and another one comes.
-pub(crate) async fn a_pod_that_has_ended_is_replaced_and_told_of(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_pod_that_has_ended_is_replaced_and_reported(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(set(json!({}))).await?;
     until_complete(cluster, 3).await?;
     let name = pods(cluster).await?[0].metadata.name.clone().unwrap_or_default();

@@ -201,10 +201,10 @@ pub(crate) async fn a_rollback_reuses_the_old_replica_set(cluster: &TestCluster)
         until_complete(cluster, 2).await?;
     }
     let sets = sets(cluster).await?;
-    let told: Vec<_> =
+    let reported: Vec<_> =
         sets.iter().map(|set| (image_in(set), annotation(set, REVISION), annotation(set, HISTORY))).collect();
     let row = |image: &str, revision: &str, history: &str| (image.into(), revision.into(), history.into());
-    expect_eq("sets", &told, &vec![row("web:1", "3", "1"), row("web:2", "2", "")])
+    expect_eq("sets", &reported, &vec![row("web:1", "3", "1"), row("web:2", "2", "")])
 }
 
 /// Clients from before `kubectl rollout undo` ask for it with an annotation.

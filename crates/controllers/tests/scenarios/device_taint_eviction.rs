@@ -87,7 +87,7 @@ pub(crate) async fn a_rule_without_effect_says_what_it_would_do(cluster: &TestCl
     let want = "2 published devices selected. 2 allocated devices selected. 1 pod would be evicted in 1 namespace if the \
                 effect was NoExecute. This information will not be updated again. Recreate the DeviceTaintRule to trigger \
                 an update.";
-    // It is told once, from the caches, which may not show the claim yet.
+    // It is reported once, from the caches, which may not show the claim yet.
     let dry_run = async || {
         let rule = create_rule(cluster, "None").await?;
         let message = until_reason(cluster, &rule, "NoEffect").await?;

@@ -11,7 +11,7 @@ use crate::scenarios::support::controllers::{self, Controller};
 scenarios! {
     endpoints_of_a_service_without_a_selector_are_mirrored on cluster,
     endpoints_that_are_not_to_be_mirrored_are_not on cluster,
-    more_addresses_than_fit_are_left_out_and_told on cluster,
+    more_addresses_than_fit_are_left_out_and_reported on cluster,
 }
 
 pub(crate) const CONTROLLERS: &[Controller] = &[controllers::ENDPOINT_SLICE_MIRRORING];
@@ -65,7 +65,7 @@ pub(crate) async fn endpoints_that_are_not_to_be_mirrored_are_not(cluster: &Test
 }
 
 /// Only so many addresses of a subset are mirrored.
-pub(crate) async fn more_addresses_than_fit_are_left_out_and_told(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn more_addresses_than_fit_are_left_out_and_reported(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(service()).await?;
     let many: Vec<String> = (0..1001).map(|at| format!("10.0.{}.{}", at / 250, at % 250 + 1)).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();

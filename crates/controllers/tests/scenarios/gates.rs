@@ -23,14 +23,14 @@ scenarios! {
 
 /// `PodDeletionCost=false`.
 pub(crate) fn without_costs() -> Builder {
-    let options = replicaset::Options { pod_deletion_cost: false, ..replicaset::Options::default() };
+    let options = replicaset::Options::default().pod_deletion_cost(false);
     TestCluster::builder().options(options).controllers(&[controllers::REPLICA_SET])
 }
 
 /// `DeploymentReplicaSetTerminatingReplicas=false`.
 pub(crate) fn without_counting() -> Builder {
-    let sets = replicaset::Options { terminating_replicas: false, ..replicaset::Options::default() };
-    let deployments = deployment::Options { terminating_replicas: false };
+    let sets = replicaset::Options::default().terminating_replicas(false);
+    let deployments = deployment::Options::default().terminating_replicas(false);
     TestCluster::builder().options(sets).options(deployments).controllers(CONTROLLERS)
 }
 

@@ -12,8 +12,7 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 use steersman_base::Istr;
 use steersman_controllers::{
-    device_taint_eviction, horizontal_pod_autoscaler, job, node_lifecycle, persistentvolumeclaim_protection,
-    resourcequota, statefulset,
+    device_taint_eviction, job, node_lifecycle, persistentvolumeclaim_protection, resourcequota, statefulset,
 };
 use steersman_runtime::{Manager, ManagerOptions};
 use steersman_testing::objects::{self, ObjectBuilder as _};
@@ -46,8 +45,8 @@ scenarios! {
     without_semantic_comparison_the_same_template_in_other_words_is_a_new_revision on without_controllers,
     without_mutable_directives_a_suspended_job_keeps_its_start_time on without_mutable_directives,
     without_scale_to_zero_an_autoscaler_does_not_come_back_from_zero on without_scale_to_zero alone,
-    with_hpa_generation_the_status_tells_the_observed_one on with_generation alone,
-    without_hpa_generation_the_status_tells_none on without_generation alone,
+    with_hpa_generation_the_status_has_the_observed_one on with_generation alone,
+    without_hpa_generation_the_status_has_none on without_generation alone,
     with_pod_level_resources_a_quota_counts_them on with_pod_level,
     without_pod_level_resources_a_quota_counts_containers on without_pod_level,
     without_unused_since_a_claim_has_no_such_condition on without_unused_since,
@@ -59,7 +58,7 @@ scenarios! {
 
 /// `MaxUnavailableStatefulSet=false`.
 pub(crate) fn without_max_unavailable() -> Builder {
-    with_max_unavailable().options(statefulset::Options { max_unavailable: false, ..statefulset::Options::default() })
+    with_max_unavailable().options(statefulset::Options::default().max_unavailable(false))
 }
 
 /// The test starts managers itself.
@@ -69,35 +68,35 @@ pub(crate) fn without_controllers() -> Builder {
 
 /// `MutableSchedulingDirectivesForSuspendedJobs=false`.
 pub(crate) fn without_mutable_directives() -> Builder {
-    jobs::cluster().options(job::Options { mutable_scheduling_directives: false, ..job::Options::default() })
+    jobs::cluster().options(job::Options::default().mutable_scheduling_directives(false))
 }
 
 /// `HPAScaleToZero=false`.
 pub(crate) fn without_scale_to_zero() -> Builder {
-    let options = horizontal_pod_autoscaler::Options { scale_to_zero: false, ..autoscalers::options() };
+    let options = autoscalers::options().scale_to_zero(false);
     autoscalers::with_nodes().options(options)
 }
 
 /// `HPAGeneration=false`.
 pub(crate) fn without_generation() -> Builder {
-    let options = horizontal_pod_autoscaler::Options { generation: false, ..autoscalers::options() };
+    let options = autoscalers::options().generation(false);
     autoscalers::with_nodes().options(options)
 }
 
 /// `PodLevelResources=false`.
 pub(crate) fn without_pod_level() -> Builder {
-    let options = resourcequota::Options { pod_level_resources: false, ..resourcequota::Options::default() };
+    let options = resourcequota::Options::default().pod_level_resources(false);
     with_pod_level().options(options)
 }
 
 /// `PersistentVolumeClaimUnusedSinceTime=false`.
 pub(crate) fn without_unused_since() -> Builder {
-    protection::cluster().options(persistentvolumeclaim_protection::Options { tracks_unused: false })
+    protection::cluster().options(persistentvolumeclaim_protection::Options::default().tracks_unused(false))
 }
 
 /// `DRADeviceTaintRules=false`.
 pub(crate) fn without_rules() -> Builder {
-    let options = device_taint_eviction::Options { rules: false, ..device_taint_eviction::Options::default() };
+    let options = device_taint_eviction::Options::default().rules(false);
     TestCluster::builder().controllers(DEVICES).options(options)
 }
 
@@ -150,7 +149,7 @@ pub(crate) async fn without_semantic_comparison_the_same_template_in_other_words
 
 /// An older manager has written the template with an empty field that is left out today.
 async fn reworded(cluster: &TestCluster, semantic_comparison: bool, want: usize) -> Result<(), Failure> {
-    let options = statefulset::Options { semantic_comparison, ..statefulset::Options::default() };
+    let options = statefulset::Options::default().semantic_comparison(semantic_comparison);
     cluster.create(set(1, json!({}))).await?;
     let manager = start(cluster, options)?;
     until_complete(cluster, 1).await?;
@@ -203,7 +202,7 @@ pub(crate) async fn without_mutable_directives_a_suspended_job_keeps_its_start_t
     expect(jobs::status(cluster).await?.start_time.is_some(), "it has its start time", &"none")
 }
 
-/// `HPAScaleToZero=false`: a server that takes `minReplicas: 0` lets it scale to zero; nothing tells of it, so it stays there.
+/// `HPAScaleToZero=false`: a server that takes `minReplicas: 0` lets it scale to zero; nothing reports it, so it stays there.
 pub(crate) async fn without_scale_to_zero_an_autoscaler_does_not_come_back_from_zero(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
@@ -217,23 +216,21 @@ pub(crate) async fn without_scale_to_zero_an_autoscaler_does_not_come_back_from_
     cluster.advance(2 * autoscalers::PERIOD).await;
     until_replicas(cluster, 0).await?;
     let conditions = autoscalers::status(cluster, "web").await?.conditions.unwrap_or_default();
-    let told = conditions.iter().any(|condition| condition.type_ == "ScaledToZero");
-    expect(!told, "it does not tell of zero", &conditions)
+    let reported = conditions.iter().any(|condition| condition.type_ == "ScaledToZero");
+    expect(!reported, "it does not report zero", &conditions)
 }
 
 /// `HPAGeneration=true`.
-pub(crate) async fn with_hpa_generation_the_status_tells_the_observed_one(
-    cluster: &TestCluster,
-) -> Result<(), Failure> {
+pub(crate) async fn with_hpa_generation_the_status_has_the_observed_one(cluster: &TestCluster) -> Result<(), Failure> {
     observed(cluster, true).await
 }
 
 /// `HPAGeneration=false`.
-pub(crate) async fn without_hpa_generation_the_status_tells_none(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn without_hpa_generation_the_status_has_none(cluster: &TestCluster) -> Result<(), Failure> {
     observed(cluster, false).await
 }
 
-async fn observed(cluster: &TestCluster, is_told: bool) -> Result<(), Failure> {
+async fn observed(cluster: &TestCluster, is_reported: bool) -> Result<(), Failure> {
     cluster.create(web(1)).await?;
     autoscalers::until_ready(cluster, 1).await?;
     queue(cluster, "2")?;
@@ -241,7 +238,7 @@ async fn observed(cluster: &TestCluster, is_told: bool) -> Result<(), Failure> {
     until(cluster, "web", ("ScalingActive", "True", "ValidMetricFound")).await?;
     let autoscaler = cluster.api::<HorizontalPodAutoscaler>().get("web").await?;
     let observed = autoscaler.status.and_then(|status| status.observed_generation);
-    expect_eq("the observed generation", &observed, &autoscaler.metadata.generation.filter(|_| is_told))
+    expect_eq("the observed generation", &observed, &autoscaler.metadata.generation.filter(|_| is_reported))
 }
 
 /// `PodLevelResources=true`.
@@ -319,12 +316,12 @@ pub(crate) async fn without_the_circuit_breaker_a_lease_is_not_read(cluster: &Te
 async fn lose(cluster: &TestCluster, checks_leases: bool) -> Result<(), Failure> {
     let line = Line::to(cluster.client(), Trouble::None);
     let manager = manager(cluster, line.client())?;
-    manager.set_options(node_lifecycle::Options {
-        monitor_period: std::time::Duration::from_secs(1),
-        monitor_grace_period: std::time::Duration::from_secs(21),
-        checks_leases,
-        ..node_lifecycle::Options::default()
-    });
+    manager.set_options(
+        node_lifecycle::Options::default()
+            .monitor_period(std::time::Duration::from_secs(1))
+            .monitor_grace_period(std::time::Duration::from_secs(21))
+            .checks_leases(checks_leases),
+    );
     let manager = Beside::run(manager, &[controllers::NODE_LIFECYCLE])?;
     let node = cluster.nodes().names().first().map(ToString::to_string).unwrap_or_default();
     let says = async || {

@@ -34,13 +34,11 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(4);
 
 /// The options of scenarios.
 pub(crate) fn options() -> Options {
-    Options {
-        sync_period: PERIOD,
+    Options::default()
+        .sync_period(PERIOD)
         // An earlier recommendation counts in at least one pass, also by a real clock.
-        downscale_stabilization: 2 * PERIOD,
-        cpu_initialization_period: Duration::ZERO,
-        ..Options::default()
-    }
+        .downscale_stabilization(2 * PERIOD)
+        .cpu_initialization_period(Duration::ZERO)
 }
 
 /// A cluster with the metrics APIs, and with a custom kind that has a scale.
@@ -186,11 +184,11 @@ pub(crate) async fn more_usage_adds_pods_and_less_usage_removes_them(cluster: &T
     until_ready(cluster, 4).await?;
     // The new ones have no readings and are taken for idle: two hundred percent of one is fifty percent of four.
     until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
-    let told = status(cluster, "web").await?;
-    expect_eq("replicas", &(told.current_replicas, told.desired_replicas), &(Some(4), 4))?;
-    expect(told.last_scale_time.is_some(), "there is a time of the last change", &told)?;
-    expect_eq("the observed generation", &told.observed_generation, &Some(1))?;
-    let current = told.current_metrics.iter().flatten().find_map(|metric| metric.resource.as_ref());
+    let reported = status(cluster, "web").await?;
+    expect_eq("replicas", &(reported.current_replicas, reported.desired_replicas), &(Some(4), 4))?;
+    expect(reported.last_scale_time.is_some(), "there is a time of the last change", &reported)?;
+    expect_eq("the observed generation", &reported.observed_generation, &Some(1))?;
+    let current = reported.current_metrics.iter().flatten().find_map(|metric| metric.resource.as_ref());
     let current = current.map(|of| (of.name.as_str(), of.current.average_utilization));
     expect_eq("the usage", &current, &Some(("cpu", Some(200))))?;
     until(cluster, "web", ("ScalingActive", "True", "ValidMetricFound")).await?;
@@ -314,8 +312,8 @@ pub(crate) async fn an_external_metric_scales_to_zero_and_back(cluster: &TestClu
         .await?;
     until_ready(cluster, 3).await?;
     until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
-    let told = status(cluster, "web").await?;
-    let current = told.current_metrics.iter().flatten().find_map(|metric| metric.external.as_ref());
+    let reported = status(cluster, "web").await?;
+    let current = reported.current_metrics.iter().flatten().find_map(|metric| metric.external.as_ref());
     let current = current.and_then(|of| of.current.average_value.as_ref()).map(|value| value.0.as_str());
     expect_eq("the share of a pod", &current, &Some("1667m"))
 }
@@ -383,8 +381,8 @@ pub(crate) async fn custom_metrics_of_pods_and_of_an_object_count(cluster: &Test
     until_event(cluster, "SuccessfulRescale", "New size: 4; reason: external metric hits(nil) above target").await?;
     until_ready(cluster, 4).await?;
     until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
-    let told = status(cluster, "web").await?;
-    let current = told.current_metrics.iter().flatten();
+    let reported = status(cluster, "web").await?;
+    let current = reported.current_metrics.iter().flatten();
     let of_pods =
         current.clone().find_map(|metric| metric.pods.as_ref()).and_then(|of| of.current.average_value.as_ref());
     expect_eq("what each pod reports", &of_pods.map(|value| value.0.as_str()), &Some("20"))?;

@@ -14,7 +14,7 @@ use steersman_testing::{Failure, TestCluster, expect};
 
 pub(crate) use crate::scenarios::garbage_collector::alone as garbage_collector;
 use crate::scenarios::garbage_collector::{config_map, delete, looks, owner, reference, until_known, until_owned_by};
-use crate::scenarios::namespace::told;
+use crate::scenarios::namespace::reported;
 pub(crate) use crate::scenarios::replicaset::cluster as replica_sets;
 pub(crate) use crate::scenarios::services::cluster as services;
 use crate::scenarios::services::{
@@ -49,7 +49,7 @@ pub(crate) async fn issue_125638_however_fast_pods_flap_the_last_state_stays(
     remove_node(cluster, &node).await
 }
 
-/// Pods become ready and unready, faster than anybody follows; a while later, the last state must be told. Answers the name
+/// Pods become ready and unready, faster than anybody follows; a while later, the last state must be reported. Answers the name
 /// of their node.
 pub(crate) async fn flap(cluster: &TestCluster, later: Duration) -> Result<String, Failure> {
     const ROUNDS: u64 = 40;
@@ -99,7 +99,7 @@ pub(crate) async fn issue_127370_a_write_that_changes_nothing_stalls_nobody(
     set_ready(cluster, "last", true).await?;
     cluster.settle().await?;
     let after = cluster.api::<Endpoints>().get("web").await?.metadata.resource_version;
-    expect(before == after, "nothing that is told has changed", &(before, after))?;
+    expect(before == after, "nothing that is reported has changed", &(before, after))?;
     expect(written() == written_before, "so nothing is written", &cluster.last_writes())?;
     let since = tokio::time::Instant::now();
     kill_pod(cluster, "pod-0000").await?;
@@ -208,14 +208,14 @@ pub(crate) async fn collects_what_is_not_broken(cluster: &TestCluster) -> Result
     cluster.until_gone::<ConfigMap>("other").await
 }
 
-/// 60807: waits until the conditions of the namespace tell of an API that cannot be discovered.
+/// 60807: waits until the conditions of the namespace report an API that cannot be discovered.
 pub(crate) async fn until_discovery_failure(cluster: &TestCluster, api: &str) -> Result<(), Failure> {
     let says = format!(
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: {api}: "
     );
-    let condition = async || told(cluster, "NamespaceDeletionDiscoveryFailure").await;
-    let is_told = |[status, reason, text]: &[String; 3]| {
+    let condition = async || reported(cluster, "NamespaceDeletionDiscoveryFailure").await;
+    let is_reported = |[status, reason, text]: &[String; 3]| {
         status == "True" && reason == "DiscoveryFailed" && text.starts_with(&says)
     };
-    cluster.until_right("the condition that tells of discovery", condition, is_told).await.map(drop)
+    cluster.until_right("the condition that reports discovery", condition, is_reported).await.map(drop)
 }

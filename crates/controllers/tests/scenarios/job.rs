@@ -59,12 +59,12 @@ pub(crate) async fn pods_run_until_enough_have_succeeded(cluster: &TestCluster) 
     expect_eq("succeeded, failed, active", &(status.succeeded, status.failed, status.active), &(Some(3), None, None))?;
     expect(status.completion_time.is_some() && status.start_time.is_some(), "it has its times", &status)?;
     expect(!pods(cluster).await?.iter().any(is_tracked), "no pod has the finalizer", &"one does")?;
-    let told = || async {
-        let mut told = events(cluster).await?;
-        told.retain(|reason| reason != "SuccessfulCreate");
-        Ok(told)
+    let reported = || async {
+        let mut reported = events(cluster).await?;
+        reported.retain(|reason| reason != "SuccessfulCreate");
+        Ok(reported)
     };
-    cluster.until_eq("the events", told, vec!["Completed".to_owned()]).await
+    cluster.until_eq("the events", reported, vec!["Completed".to_owned()]).await
 }
 
 /// The index is in the name, an annotation, a label, the hostname and the environment.
@@ -106,8 +106,8 @@ pub(crate) async fn failures_beyond_the_limit_fail_the_job(cluster: &TestCluster
     let status = status(cluster).await?;
     expect_eq("succeeded, failed, active", &(status.succeeded, status.failed, status.active), &(None, Some(2), None))?;
     expect(status.completion_time.is_none(), "it has not completed", &status)?;
-    let told = || async { Ok(events(cluster).await?.contains(&"BackoffLimitExceeded".to_owned())) };
-    cluster.until_eq("an event tells", told, true).await
+    let reported = || async { Ok(events(cluster).await?.contains(&"BackoffLimitExceeded".to_owned())) };
+    cluster.until_eq("an event reports it", reported, true).await
 }
 
 /// With a limit per index, an index that fails too often is given up, and the Job fails when all others are through.

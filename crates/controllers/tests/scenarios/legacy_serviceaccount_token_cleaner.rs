@@ -22,7 +22,7 @@ const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 /// Tokens are old after a second, which is looked for every second.
 pub(crate) fn cluster() -> Builder {
     let second = Duration::from_secs(1);
-    let options = legacy_serviceaccount_token_cleaner::Options { clean_up_period: second, every: second };
+    let options = legacy_serviceaccount_token_cleaner::Options::default().clean_up_period(second).every(second);
     TestCluster::builder().controllers(&[controllers::LEGACY_TOKEN_CLEANER]).options(options)
 }
 

@@ -30,7 +30,7 @@ pub(crate) async fn a_deleted_namespace_is_emptied_and_then_removed(cluster: &Te
     until_gone(cluster).await
 }
 
-/// A finalizer keeps an object, that keeps the namespace, and the conditions tell which and how many.
+/// A finalizer keeps an object, that keeps the namespace, and the conditions report which and how many.
 pub(crate) async fn a_finalizer_holds_the_namespace_and_its_conditions_say_so(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
@@ -129,11 +129,11 @@ pub(crate) async fn until_conditions(cluster: &TestCluster, want: &[[String; 4]]
 pub(crate) async fn conditions(cluster: &TestCluster) -> Result<Vec<[String; 4]>, Failure> {
     let namespace = namespaces(cluster).get(cluster.namespace()).await?;
     let conditions = namespace.status.and_then(|status| status.conditions).unwrap_or_default();
-    let told = conditions.into_iter().map(|it| {
+    let reported = conditions.into_iter().map(|it| {
         let [reason, text] = [it.reason, it.message].map(Option::unwrap_or_default);
         [it.type_, it.status, reason, text]
     });
-    Ok(told.collect())
+    Ok(reported.collect())
 }
 
 /// Makes a namespace with something in it that cannot go; answers its name.
@@ -150,7 +150,7 @@ pub(crate) fn namespaces(cluster: &TestCluster) -> Api<Namespace> {
 }
 
 /// The text of one condition of the namespace.
-pub(crate) async fn told(cluster: &TestCluster, type_: &str) -> Result<[String; 3], Failure> {
+pub(crate) async fn reported(cluster: &TestCluster, type_: &str) -> Result<[String; 3], Failure> {
     let found = conditions(cluster).await?.into_iter().find(|condition| condition[0] == type_);
     Ok(found.map(|[_, status, reason, text]| [status, reason, text]).unwrap_or_default())
 }

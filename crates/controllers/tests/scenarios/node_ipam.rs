@@ -26,13 +26,7 @@ fn cluster(cluster: &str, services: &str, mask_ipv4: i64) -> Builder {
 
 /// Options for these ranges.
 pub(crate) fn options(cluster: &str, services: &str, mask_ipv4: i64) -> Options {
-    Options {
-        allocate: true,
-        cluster: cluster.to_owned(),
-        services: services.to_owned(),
-        mask_ipv4,
-        ..Options::default()
-    }
+    Options::default().allocate(true).cluster(cluster).services(services).mask_ipv4(mask_ipv4)
 }
 
 pub(crate) fn both_families() -> Builder {
@@ -81,8 +75,8 @@ pub(crate) async fn until_none_is_left(cluster: &TestCluster, name: &str) -> Res
     let events: Api<Event> = Api::namespaced(cluster.client(), "default");
     let about = format!("involvedObject.name={},reason=CIDRNotAvailable", own(cluster, name));
     let about = ListParams::default().fields(&about);
-    let told = async || Ok(events.list(&about).await?.items.is_empty());
-    cluster.until_eq("an event says that none is left", told, false).await?;
+    let reported = async || Ok(events.list(&about).await?.items.is_empty());
+    cluster.until_eq("an event says that none is left", reported, false).await?;
     expect_eq("it has none", &ranges(cluster, name).await?, &Vec::<String>::new())
 }
 

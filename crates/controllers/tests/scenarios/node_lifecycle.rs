@@ -33,17 +33,15 @@ pub(crate) const LEASES: Duration = Duration::from_secs(4);
 
 /// A node that has been silent for a few heartbeats is lost. On the rig this is real time.
 pub(crate) fn impatience() -> Options {
-    Options {
-        monitor_period: Duration::from_secs(1),
-        monitor_grace_period: Duration::from_secs(8),
-        eviction_rate: 10.0,
-        ..Options::default()
-    }
+    Options::default()
+        .monitor_period(Duration::from_secs(1))
+        .monitor_grace_period(Duration::from_secs(8))
+        .eviction_rate(10.0)
 }
 
 /// A cluster of three nodes that are noticed soon when they are lost.
 pub(crate) fn impatient() -> Builder {
-    let nodes = NodesOptions { lease_duration: LEASES, ..NodesOptions::count(3) };
+    let nodes = NodesOptions::count(3).lease_duration(LEASES);
     TestCluster::builder().controllers(MOVING).options(impatience()).nodes_with(nodes)
 }
 

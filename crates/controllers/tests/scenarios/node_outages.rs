@@ -14,7 +14,6 @@ use kube::api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use parking_lot::Mutex;
 use serde_json::json;
 use steersman_base::MicroTime;
-use steersman_controllers::node_lifecycle::Options;
 use steersman_testing::objects::{self, WorkloadBuilder as _};
 use steersman_testing::{Builder, Failure, NodesOptions, TestCluster, expect, expect_eq};
 
@@ -41,7 +40,7 @@ const MOVING: &[Controller] = &[controllers::NODE_LIFECYCLE, controllers::TAINT_
 
 /// Between two taints of a zone.
 const EVERY: Duration = Duration::from_secs(2);
-/// How late a watch may tell of a write, on the rig.
+/// The delay with which a watch may send a write, on the rig.
 const LATE: Duration = Duration::from_millis(500);
 /// Longer than all nodes of a zone take to be lost, shorter than it takes to see that nothing happens.
 const TOLERATED: i64 = 6;
@@ -49,15 +48,14 @@ const UPGRADED: &str = "v1.38.0";
 
 /// A cluster of three nodes, whose pods have a budget.
 pub(crate) fn maintained() -> Builder {
-    let nodes = NodesOptions { lease_duration: LEASES, ..NodesOptions::count(3) };
+    let nodes = NodesOptions::count(3).lease_duration(LEASES);
     TestCluster::builder().controllers(MAINTAINED).options(impatience()).nodes_with(nodes)
 }
 
 /// A cluster of three nodes in each of two zones.
 pub(crate) fn two_zones() -> Builder {
-    let zones = vec!["a".to_owned(), "b".to_owned()];
-    let nodes = NodesOptions { lease_duration: LEASES, zones, ..NodesOptions::count(6) };
-    let options = Options { eviction_rate: 1.0 / EVERY.as_secs_f64(), ..impatience() };
+    let nodes = NodesOptions::count(6).lease_duration(LEASES).zones(["a", "b"]);
+    let options = impatience().eviction_rate(1.0 / EVERY.as_secs_f64());
     TestCluster::builder().controllers(MOVING).options(options).nodes_with(nodes)
 }
 

@@ -308,8 +308,12 @@ pub(crate) async fn a_bound_claim_whose_uid_is_removed_from_its_volume_is_lost_u
     expect_eq("its volume", &bound_volume(cluster, "data").await?, &name)?;
     patch_volume(cluster, &name, json!({ "spec": { "claimRef": { "uid": null } } })).await?;
     until_claim(cluster, "data", "Lost").await?;
-    let told = until_event(cluster, "data", "ClaimMisbound").await?;
-    expect_eq("the event", &told.as_str(), &"Two claims are bound to the same volume, this one is bound incorrectly")?;
+    let reported = until_event(cluster, "data", "ClaimMisbound").await?;
+    expect_eq(
+        "the event",
+        &reported.as_str(),
+        &"Two claims are bound to the same volume, this one is bound incorrectly",
+    )?;
     let reserved = until_volume(cluster, &name, "Available").await?;
     claim(cluster, "greedy", json!({})).await?;
     until_event(cluster, "greedy", "ProvisioningFailed").await?;

@@ -26,7 +26,7 @@ pub(crate) async fn grow(cluster: &TestCluster, name: &str, size: &str) -> Resul
     Ok(())
 }
 
-async fn until_told(cluster: &TestCluster, want: &str) -> Result<(), Failure> {
+async fn until_reported(cluster: &TestCluster, want: &str) -> Result<(), Failure> {
     let notes = async || {
         let events = cluster.api::<Event>().list(&ListParams::default()).await?.items.into_iter();
         let of_reason = events.filter(|event| event.reason.as_deref() == Some("ExternalExpanding"));
@@ -47,7 +47,7 @@ pub(crate) async fn a_claim_grows_and_says_who_it_waits_for(cluster: &TestCluste
         Ok(status.and_then(|status| status.capacity).and_then(|all| all.get("storage").map(|size| size.0.clone())))
     };
     cluster.until_eq("the claim has grown", capacity, Some("3Gi".to_owned())).await?;
-    until_told(cluster, "waiting for an external controller to expand this PVC").await?;
+    until_reported(cluster, "waiting for an external controller to expand this PVC").await?;
     let grown = Api::<PersistentVolume>::all(cluster.client()).get(&volume).await?;
     let size = grown.spec.and_then(|spec| spec.capacity).unwrap_or_default();
     expect_eq("the size of the volume", &size.get("storage").map(|size| size.0.as_str()), &Some("3Gi"))?;
@@ -77,7 +77,7 @@ pub(crate) async fn a_migrated_volume_names_its_driver(cluster: &TestCluster) ->
     };
     cluster.until_eq("its resizer", resizer, Some("pd.csi.storage.gke.io".to_owned())).await?;
     let want = "CSI migration enabled for kubernetes.io/gce-pd; waiting for external resizer to expand the pvc";
-    until_told(cluster, want).await?;
+    until_reported(cluster, want).await?;
     binder::end_claim(cluster, "data").await?;
     binder::end_volume(cluster, &name).await?;
     classes(cluster).delete(&class, &DeleteParams::default()).await?;

@@ -29,7 +29,7 @@ pub(crate) fn cluster() -> Builder {
 
 /// Of the pods that have ended, two are kept.
 pub(crate) fn keeping_two() -> Builder {
-    cluster().options(pod_garbage_collector::Options { terminated_pod_threshold: 2 })
+    cluster().options(pod_garbage_collector::Options::default().terminated_pod_threshold(2))
 }
 
 /// A pod that is being deleted and was never on a node fails, and goes when nobody holds it any more.
@@ -80,9 +80,9 @@ pub(crate) async fn a_pod_on_a_node_that_is_gone_fails_and_is_deleted(cluster: &
     let orphan = until_phase(cluster, "orphan", "Failed").await?;
     let conditions = orphan.status.and_then(|status| status.conditions).unwrap_or_default();
     let target = conditions.iter().find(|condition| condition.type_ == "DisruptionTarget");
-    let told = target.map(|target| (target.status.as_str(), target.reason.as_deref(), target.message.as_deref()));
+    let reported = target.map(|target| (target.status.as_str(), target.reason.as_deref(), target.message.as_deref()));
     let want = Some(("True", Some("DeletionByPodGC"), Some("PodGC: node no longer exists")));
-    expect_eq("the condition DisruptionTarget", &told, &want)?;
+    expect_eq("the condition DisruptionTarget", &reported, &want)?;
     release::<Pod>(cluster, "orphan").await?;
     cluster.until_gone::<Pod>("orphan").await?;
     until_names(cluster, &["early", "well"]).await?;

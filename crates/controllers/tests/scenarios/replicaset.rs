@@ -85,10 +85,11 @@ pub(crate) async fn events_tell_which_pods_were_created_and_deleted(cluster: &Te
     let before = names(&cluster.pods_of(&set).until_count(2).await?);
     scale(cluster, "web", 1).await?;
     let left = names(&cluster.pods_of(&set).until_count(1).await?);
-    let told = |reason: &str, text: String| ("Normal".to_owned(), reason.to_owned(), text);
-    let mut want: Vec<_> = before.iter().map(|pod| told("SuccessfulCreate", format!("Created pod: {pod}"))).collect();
+    let reported = |reason: &str, text: String| ("Normal".to_owned(), reason.to_owned(), text);
+    let mut want: Vec<_> =
+        before.iter().map(|pod| reported("SuccessfulCreate", format!("Created pod: {pod}"))).collect();
     let gone = before.iter().filter(|pod| !left.contains(pod));
-    want.extend(gone.map(|pod| told("SuccessfulDelete", format!("Deleted pod: {pod}"))));
+    want.extend(gone.map(|pod| reported("SuccessfulDelete", format!("Deleted pod: {pod}"))));
     want.sort();
     cluster
         .until_eq(

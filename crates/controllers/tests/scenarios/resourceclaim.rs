@@ -33,8 +33,8 @@ pub(crate) fn cluster() -> Builder {
 
 /// Nodes with a driver that has one device.
 pub(crate) fn with_devices() -> Builder {
-    let devices = Some(DevicesOptions { count: 1 });
-    cluster().nodes_with(NodesOptions { devices, ..NodesOptions::count(2) })
+    let devices = Some(DevicesOptions::default().count(1));
+    cluster().nodes_with(NodesOptions::count(2).devices(devices))
 }
 
 /// The claim has what the template says and is the pod's; one that is deleted is made again, and the last one goes when the

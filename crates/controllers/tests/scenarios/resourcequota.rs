@@ -321,9 +321,9 @@ pub(crate) async fn a_raised_quota_lets_a_refused_replica_set_go_on(cluster: &Te
             conditions.into_iter().find(|it| it.type_.as_deref() == Some("ReplicaFailure")).and_then(|it| it.message);
         Ok(message.unwrap_or_default())
     };
-    let is_told =
+    let is_reported =
         |message: &String| message.contains("exceeded quota: team, requested: pods=1, used: pods=1, limited: pods=1");
-    cluster.until_right("the refusal is in the status", failure, is_told).await?;
+    cluster.until_right("the refusal is in the status", failure, is_reported).await?;
     set_hard(cluster, "team", json!({ "pods": "3" })).await?;
     cluster.pods_of(&web).until_count(3).await?;
     until_used(cluster, "team", &[("pods", "3")]).await

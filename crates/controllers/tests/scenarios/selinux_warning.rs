@@ -11,7 +11,7 @@ use steersman_testing::{Builder, Failure, TestCluster};
 use crate::scenarios::support::controllers;
 
 scenarios! {
-    pods_with_different_labels_are_told_of_each_other on cluster,
+    pods_with_different_labels_get_events_about_each_other on cluster,
     a_claim_that_is_bound_later_is_looked_at on cluster,
 }
 
@@ -102,7 +102,9 @@ fn note(property: &str, value: &str, other: &str, other_value: &str) -> String {
 }
 
 /// Both pods get an event; one with the same label gets none; one with another policy conflicts with both.
-pub(crate) async fn pods_with_different_labels_are_told_of_each_other(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn pods_with_different_labels_get_events_about_each_other(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
     create(cluster, true).await?;
     cluster.create(pod("web", "s0:c1,c2", "MountOption")).await?;
     cluster.create(pod("same", "s0:c1,c2", "MountOption")).await?;

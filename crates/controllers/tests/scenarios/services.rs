@@ -268,7 +268,7 @@ pub(crate) async fn changes_of_others_to_slices_and_endpoints_are_undone(cluster
     remove_node(cluster, &node).await
 }
 
-/// A pod whose node nobody knows is left out, and is told of; when the node comes, so does the endpoint.
+/// A pod whose node nobody knows is left out, and is reported; when the node comes, so does the endpoint.
 pub(crate) async fn a_pod_on_an_unknown_node_becomes_an_endpoint_when_the_node_comes(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
@@ -297,7 +297,7 @@ pub(crate) async fn endpoints_are_deleted_with_their_service(cluster: &TestClust
 }
 
 /// Hints of the mode `Auto` come when there are enough endpoints for all zones, follow the zones, and go with the mode;
-/// events tell.
+/// events report it.
 pub(crate) async fn topology_hints_come_and_go_with_an_event(cluster: &TestCluster) -> Result<(), Failure> {
     let a = add_node(cluster, "a", Some("zone-a")).await?;
     let b = add_node(cluster, "b", Some("zone-b")).await?;

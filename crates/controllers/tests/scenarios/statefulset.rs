@@ -23,7 +23,7 @@ scenarios! {
     on_delete_waits_until_pods_are_deleted on with_nodes,
     scaling_down_deletes_the_highest_ordinals_and_keeps_the_claims on with_nodes,
     claims_are_deleted_with_surplus_pods_if_the_policy_says_so on with_collector,
-    a_claim_that_another_controller_owns_is_told on cluster,
+    a_claim_that_another_controller_owns_is_reported on cluster,
     a_pod_that_has_ended_is_replaced_under_its_name on cluster,
     an_orphan_of_the_right_name_is_adopted_and_gets_its_label on cluster,
     ordinals_start_where_they_should on with_nodes,
@@ -48,7 +48,7 @@ pub(crate) fn with_collector() -> Builder {
 
 /// `SteersmanReplaceBrokenStatefulSetPods=true`.
 pub(crate) fn replacing_broken_pods() -> Builder {
-    with_nodes().options(statefulset::Options { replace_broken: true, ..statefulset::Options::default() })
+    with_nodes().options(statefulset::Options::default().replace_broken(true))
 }
 
 /// A StatefulSet of `web:1`, with this on top of its spec.
@@ -96,7 +96,7 @@ async fn claims(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
 /// Revision numbers and the images in their data.
 pub(crate) async fn revisions(cluster: &TestCluster) -> Result<Vec<(i64, String)>, Failure> {
     let revisions = cluster.api::<ControllerRevision>().list(&ListParams::default()).await?;
-    let mut told: Vec<_> = revisions
+    let mut reported: Vec<_> = revisions
         .items
         .into_iter()
         .map(|revision| {
@@ -105,8 +105,8 @@ pub(crate) async fn revisions(cluster: &TestCluster) -> Result<Vec<(i64, String)
             (revision.revision.unwrap_or(0), image.unwrap_or_default().to_owned())
         })
         .collect();
-    told.sort();
-    Ok(told)
+    reported.sort();
+    Ok(reported)
 }
 
 /// Waits until all pods are ready, and of the update revision.
@@ -151,19 +151,19 @@ pub(crate) async fn pods_have_names_hosts_labels_and_claims_of_their_own(cluster
     )?;
     let counts = (status.available_replicas, status.collision_count, status.observed_generation);
     expect_eq("status", &counts, &(Some(3), Some(0), Some(1)))?;
-    let told = |ordinal: usize| {
+    let reported = |ordinal: usize| {
         [
             format!("Create Claim data-web-{ordinal} Pod web-{ordinal} in StatefulSet web success"),
             format!("Create Pod web-{ordinal} in StatefulSet web successful"),
         ]
     };
-    let mut want: Vec<_> = (0..3).flat_map(told).map(|text| ("SuccessfulCreate".to_owned(), text)).collect();
+    let mut want: Vec<_> = (0..3).flat_map(reported).map(|text| ("SuccessfulCreate".to_owned(), text)).collect();
     want.sort();
     cluster.until_eq("events", || events(cluster), want).await
 }
 
 /// The retention policy does not apply to the claim of another, and an event says so, in upstream's words.
-pub(crate) async fn a_claim_that_another_controller_owns_is_told(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_claim_that_another_controller_owns_is_reported(cluster: &TestCluster) -> Result<(), Failure> {
     let keeper = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "keeper", "uid": "k", "controller": true });
     let claim = json!({
         "metadata": { "name": "data-web-0", "ownerReferences": [keeper] },
@@ -177,8 +177,8 @@ pub(crate) async fn a_claim_that_another_controller_owns_is_told(cluster: &TestC
     let text = "PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging \
         controller, the retention policy is ignored for this claim";
     let conflicts = async || {
-        let told = events(cluster).await?.into_iter();
-        Ok(told.filter(|(reason, _)| reason == "ConflictingController").map(|(_, text)| text).collect::<Vec<_>>())
+        let reported = events(cluster).await?.into_iter();
+        Ok(reported.filter(|(reason, _)| reason == "ConflictingController").map(|(_, text)| text).collect::<Vec<_>>())
     };
     cluster.until_eq("events", conflicts, vec![text.to_owned()]).await
 }
@@ -187,10 +187,10 @@ pub(crate) async fn a_claim_that_another_controller_owns_is_told(cluster: &TestC
 pub(crate) async fn events(cluster: &TestCluster) -> Result<Vec<(String, String)>, Failure> {
     let about = ListParams::default().fields("involvedObject.kind=StatefulSet,involvedObject.name=web");
     let events = cluster.api::<Event>().list(&about).await?.items;
-    let told = |event: Event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default());
-    let mut told: Vec<_> = events.into_iter().map(told).collect();
-    told.sort();
-    Ok(told)
+    let reported = |event: Event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default());
+    let mut reported: Vec<_> = events.into_iter().map(reported).collect();
+    reported.sort();
+    Ok(reported)
 }
 
 /// Each pod is created when the one before it is ready, and not earlier.

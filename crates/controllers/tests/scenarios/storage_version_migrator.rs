@@ -39,9 +39,9 @@ pub(crate) async fn objects_of_a_definition_are_stored_in_its_new_version(
     let conditions = definition_status(cluster).await?["conditions"].clone();
     let migrating = conditions.as_array().into_iter().flatten().find(|it| it["type"] == "StorageMigrating").cloned();
     let migrating = migrating.unwrap_or_default();
-    let told = ["status", "reason", "message"].map(|field| migrating[field].as_str().unwrap_or_default());
+    let reported = ["status", "reason", "message"].map(|field| migrating[field].as_str().unwrap_or_default());
     let message = "The migration has succeeded and the stored versions have been updated";
-    expect_eq("what the definition says", &told, &["False", "MigrationSucceeded", message])?;
+    expect_eq("what the definition says", &reported, &["False", "MigrationSucceeded", message])?;
     // The second one finds everything migrated, and takes nothing away.
     migrate(cluster, "again", "migration.example.com", "tarts").await?;
     until_condition(cluster, "again", "Succeeded", "StorageVersionMigrationSucceeded", "Migration completed").await?;
@@ -92,9 +92,9 @@ pub(crate) async fn a_resource_that_does_not_come_or_goes_away_fails_its_migrati
 }
 
 /// Status, reason and message of a condition.
-pub(crate) type Told = Option<(String, String, String)>;
+pub(crate) type Reported = Option<(String, String, String)>;
 
-pub(crate) async fn condition(cluster: &TestCluster, name: &str, type_: &str) -> Result<Told, Failure> {
+pub(crate) async fn condition(cluster: &TestCluster, name: &str, type_: &str) -> Result<Reported, Failure> {
     let migration = migrations(cluster).get(name).await?;
     let conditions = migration.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -114,7 +114,7 @@ pub(crate) async fn until_condition(
 }
 
 async fn until_condition_is(cluster: &TestCluster, name: &str, type_: &str, status: &str) -> Result<(), Failure> {
-    let look = async || Ok(condition(cluster, name, type_).await?.map(|told| told.0));
+    let look = async || Ok(condition(cluster, name, type_).await?.map(|reported| reported.0));
     cluster.until_eq(&format!("{type_} of {name}"), look, Some(status.to_owned())).await
 }
 

@@ -38,9 +38,9 @@ pub(crate) async fn a_server_that_is_gone_is_taken_out_and_the_last_one_takes_th
     let status = versions(cluster).get("shop.deployments").await?.data["status"].clone();
     expect_eq("the common version", &status["commonEncodingVersion"], &json!("v2"))?;
     let condition = &status["conditions"][0];
-    let told = ["type", "status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default());
+    let reports = ["type", "status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default());
     let want = ["AllEncodingVersionsEqual", "True", "CommonEncodingVersionSet", "Common encoding version set"];
-    expect_eq("its condition", &told, &want)?;
+    expect_eq("its condition", &reports, &want)?;
     leases(cluster).delete("server-b", &DeleteParams::default()).await?;
     for name in ["shop.deployments", "shop.daemonsets"] {
         let look = async || reported(cluster, name).await;

@@ -20,7 +20,7 @@ scenarios! {
 }
 
 pub(crate) fn with_volumes() -> Builder {
-    let provisioner = Some(ProvisionerOptions { default_class: false });
+    let provisioner = Some(ProvisionerOptions::default().default_class(false));
     TestCluster::builder()
         .controllers(&[
             controllers::STATEFUL_SET,
@@ -29,7 +29,7 @@ pub(crate) fn with_volumes() -> Builder {
             controllers::VOLUME_BINDER,
             controllers::VOLUME_EXPANDER,
         ])
-        .nodes_with(NodesOptions { provisioner, ..NodesOptions::count(2) })
+        .nodes_with(NodesOptions::count(2).provisioner(provisioner))
 }
 
 /// Creates a class of the test's own, and returns its name.

@@ -67,19 +67,19 @@ fn held() -> usize {
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
-/// Bytes of memory the process has, as Linux tells it.
+/// Bytes of memory the process has, as Linux reports it.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|text| text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()));
     pages.unwrap_or(0) * 4096
 }
 
-/// How long this thread has run, so that others on the machine disturb less; wall time where Linux does not tell.
+/// How long this thread has run, so that others on the machine disturb less; wall time where Linux does not report it.
 #[allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 pub(crate) fn processor_time() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = told.and_then(|text| text.split(' ').next().and_then(|nanos| nanos.parse().ok()));
+    let reported = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = reported.and_then(|text| text.split(' ').next().and_then(|nanos| nanos.parse().ok()));
     nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 

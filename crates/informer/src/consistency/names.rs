@@ -20,7 +20,7 @@ pub(super) struct Names {
 
 struct Name {
     resource: Resource,
-    /// What the object is for; empty if the objects of the owner are interchangeable.
+    /// The purpose of the object; empty if the objects of the owner are interchangeable.
     purpose: Istr,
     name: Istr,
     until: Instant,

@@ -93,7 +93,7 @@ struct Owner {
     /// The time at which its key is woken, whatever the stores show.
     wake_at: Option<Instant>,
     /// The time at which its debts were last reported as unmet for too long.
-    told: Option<Instant>,
+    reported: Option<Instant>,
     wake: Option<Wake>,
 }
 
@@ -106,7 +106,7 @@ struct Pending {
     unknown: BTreeMap<Istr, BTreeSet<Uid>>,
 }
 
-/// Versions in their order. Only comparable ones get here: for any other, "cannot tell" counts as met.
+/// Versions in their order. Only comparable ones get here: any other counts as met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ordered(ResourceVersion);
 
@@ -190,20 +190,20 @@ impl State {
         let mut later = BTreeSet::new();
         for owner in waiting {
             let Some(held) = self.owners.get_mut(&owner) else { continue };
-            let mut told = Vec::new();
+            let mut places = Vec::new();
             held.debts.retain(|(other, debt)| match debt {
                 Debt::Unknown { place, after_read } if other == resource && place.namespace == *namespace => {
-                    let is_told = *after_read < number;
-                    if is_told {
-                        told.push(place.clone());
+                    let is_settled = *after_read < number;
+                    if is_settled {
+                        places.push(place.clone());
                     } else {
                         later.insert(owner.clone());
                     }
-                    !is_told
+                    !is_settled
                 }
                 _ => true,
             });
-            for place in told {
+            for place in places {
                 let Some(snapshot) = snapshot else { continue };
                 if snapshot.objects.iter().any(|object| object.key() == place) {
                     settled.found.push((owner.clone(), place.name.clone()));
@@ -331,12 +331,12 @@ impl State {
                 held.wake_at = None;
                 due.wakes.extend(held.wake.take());
             }
-            if held.told.is_some_and(|told| now < told + WAIT_MAX) {
+            if held.reported.is_some_and(|reported| now < reported + WAIT_MAX) {
                 continue;
             }
             for (resource, debt) in &held.debts {
                 if debt.made_at().is_some_and(|at| at + WAIT_MAX <= now) {
-                    held.told = Some(now);
+                    held.reported = Some(now);
                     due.unmet.entry(resource.clone()).or_default().push(debt.clone());
                 }
             }
@@ -348,7 +348,7 @@ impl State {
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
         let of_owner = |held: &Owner| {
             let oldest = held.debts.iter().filter_map(|(_, debt)| debt.made_at()).min();
-            let unmet = oldest.map(|at| held.told.map_or(at, |told| told.max(at)) + WAIT_MAX);
+            let unmet = oldest.map(|at| held.reported.map_or(at, |reported| reported.max(at)) + WAIT_MAX);
             let wake = held.wake_at.filter(|_| held.wake.is_some());
             unmet.into_iter().chain(wake).min()
         };

@@ -47,7 +47,7 @@ async fn ask_until_known(book: Weak<Shared>, resource: Resource, namespace: Istr
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "an outcome is unknown, and the server does not tell; asking again");
+                tracing::warn!(%error, "an outcome is unknown, and the server does not report it; asking again");
                 drop(shared);
                 sleep(again_after).await;
                 again_after = (again_after * 2).min(ASK_AGAIN_MAX);

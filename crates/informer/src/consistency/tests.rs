@@ -111,13 +111,13 @@ impl Desk {
         })
     }
 
-    /// Lets all tasks run, and tells how many keys were woken since the last time.
+    /// Lets all tasks run, and returns how many keys were woken since the last time.
     async fn wakes(&self) -> usize {
         sleep(Duration::from_millis(1)).await;
         self.wakes.swap(0, Ordering::Relaxed)
     }
 
-    /// Answers the oldest read that was asked for, and tells what it was about.
+    /// Answers the oldest read that was asked for, and returns what it was about.
     fn answer(&self, with: Option<Snapshot>) -> ObjectKey {
         let read = self.reads.lock().remove(0);
         read.answer.send(with).unwrap();

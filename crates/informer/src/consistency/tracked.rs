@@ -46,7 +46,7 @@ impl Tracked {
     }
 
     /// Whether a filled store shows this resource completely.
-    pub(super) fn is_told(&self, resource: &Resource) -> bool {
+    pub(super) fn is_shown(&self, resource: &Resource) -> bool {
         self.ledgers(resource).any(|ledger| ledger.reached().is_some())
     }
 

@@ -138,7 +138,7 @@ impl<V: View> Subscriber<V> {
     }
 
     /// Adds a batch to the backlog; for the first list, with the state of the store after it.
-    pub(super) fn tell(&self, changes: &[Change<V>], first_list: Option<&Snapshot<V>>) {
+    pub(super) fn notify(&self, changes: &[Change<V>], first_list: Option<&Snapshot<V>>) {
         {
             let mut backlog = self.backlog.lock();
             match first_list {

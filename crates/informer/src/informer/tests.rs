@@ -21,7 +21,7 @@ struct Script {
     _stop: DropGuard,
 }
 
-/// What a subscriber was told, as text.
+/// What a subscriber received, as text.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<String>>>);
 
@@ -91,7 +91,7 @@ async fn guarantee_1_after_sync_the_store_equals_the_list_and_subscribers_run_af
     subscription.synced().await;
     assert_eq!(script.names(), ["a", "b", "c"]);
     assert_eq!(script.informer.reached(), Some("7".into()));
-    assert_eq!(*seen.lock(), [3, 3, 3], "whoever is told of the first object finds all of them");
+    assert_eq!(*seen.lock(), [3, 3, 3], "whoever receives the first object finds all of them");
 }
 
 #[tokio::test(start_paused = true)]
@@ -212,7 +212,7 @@ async fn guarantee_4_unchanged_objects_keep_their_allocation_over_a_relist() {
     settle().await;
     let after = script.informer.lister().get(&key("same")).unwrap();
     assert!(Arc::ptr_eq(&before, &after));
-    assert_eq!(notes.take(), ["Updated ns/changed@1->2"], "and nobody is told of them");
+    assert_eq!(notes.take(), ["Updated ns/changed@1->2"], "and nobody is notified of them");
 }
 
 #[tokio::test(start_paused = true)]
@@ -315,7 +315,7 @@ async fn duplicate_and_out_of_order_events_change_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_views_of_one_resource_of_which_one_lags_each_tell_their_own_truth() {
+async fn two_views_of_one_resource_of_which_one_lags_each_show_their_own_truth() {
     let mut quick = Script::start();
     let mut slow = Script::start();
     let (quick_notes, _one) = quick.watch();

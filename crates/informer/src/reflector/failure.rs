@@ -94,7 +94,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn codes_and_reasons_tell_what_to_do() {
+    fn codes_and_reasons_decide_what_to_do() {
         let status = |code, reason: &str, message: &str| ApiStatus {
             code,
             reason: reason.into(),

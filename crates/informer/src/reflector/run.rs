@@ -459,9 +459,9 @@ impl<'a> Run<'a> {
         self.failures += 1;
         self.unreached = matches!(error, WireError::Connection(_) | WireError::Silent(_));
         let kind = problem_kind(error);
-        let told = self.state.borrow().problem.as_ref().is_some_and(|problem| problem.kind == kind);
+        let is_logged = self.state.borrow().problem.as_ref().is_some_and(|problem| problem.kind == kind);
         match kind {
-            _ if told => debug!(resource = %self.target, %error, "list or watch failed again"),
+            _ if is_logged => debug!(resource = %self.target, %error, "list or watch failed again"),
             ProblemKind::Expired => info!(resource = %self.target, %error, "list or watch expired"),
             _ => warn!(resource = %self.target, %error, "list or watch failed"),
         }

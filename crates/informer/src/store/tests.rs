@@ -269,7 +269,11 @@ async fn a_wait_for_a_version_is_woken_by_the_store() {
     fed.flush();
     assert_eq!(waiting.await.unwrap(), Waited::Reached);
     assert_eq!(fed.store.reached_at_least(&"6".into()).await, Waited::Reached, "at once");
-    assert_eq!(fed.store.reached_at_least(&"abc".into()).await, Waited::Reached, "who cannot tell does not wait");
+    assert_eq!(
+        fed.store.reached_at_least(&"abc".into()).await,
+        Waited::Reached,
+        "what cannot be compared is not waited for"
+    );
 }
 
 #[tokio::test(start_paused = true)]

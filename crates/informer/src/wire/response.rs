@@ -1,4 +1,4 @@
-//! Sending a request, and telling a response from a refusal.
+//! Sending a request, and distinguishing a response from a refusal.
 
 use std::time::Duration;
 

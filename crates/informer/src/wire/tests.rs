@@ -9,7 +9,7 @@ fn pods() -> Expected {
     Expected::new(&Resource::namespaced("", "v1", "pods", "Pod"), Projection::Whole)
 }
 
-/// Cuts `body` at the given places and tells what the list decoder makes of it.
+/// Cuts `body` at the given places and returns what the list decoder makes of it.
 fn read_list(format: Format, body: &[u8], cuts: &[usize]) -> Result<(Vec<Vec<u8>>, ListMeta), String> {
     let mut decoder = ListDecoder::new(format, pods());
     let mut items = Vec::new();

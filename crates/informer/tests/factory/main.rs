@@ -110,7 +110,7 @@ async fn a_forbidden_or_vanished_resource_never_stalls_the_others_and_is_named()
     assert_eq!(names(&forbidden), ["token"], "once it is allowed, it goes on by itself");
 }
 
-/// What a consumer of metadata was told.
+/// What a consumer of metadata received.
 fn note(into: &Arc<Mutex<Vec<String>>>) -> MetaHandler {
     let into = Arc::clone(into);
     Box::new(move |change| {

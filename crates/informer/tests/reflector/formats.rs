@@ -30,12 +30,12 @@ async fn protobuf_and_json_give_the_same() {
         let json = play(http, json);
         let proto = play(http, proto);
         pass(seconds(2)).await;
-        assert_eq!(json.told(), ["list 10: a@3 b@4 c@5", "~ a@11", "- b@12", "at 20"]);
-        assert_eq!(json.told(), proto.told());
+        assert_eq!(json.reported(), ["list 10: a@3 b@4 c@5", "~ a@11", "- b@12", "at 20"]);
+        assert_eq!(json.reported(), proto.reported());
         assert_eq!(json.recorder.objects(), proto.recorder.objects());
         pass(seconds(10)).await;
-        assert_eq!(json.told()[4..], ["list 30: a@11"]);
-        assert_eq!(json.told(), proto.told());
+        assert_eq!(json.reported()[4..], ["list 30: a@11"]);
+        assert_eq!(json.reported(), proto.reported());
         assert_eq!(json.asked(), proto.asked());
     }
 }
@@ -52,7 +52,7 @@ async fn a_streaming_list_in_protobuf_becomes_the_watch() {
         for size in [1, 7, 4096] {
             let scene = play(http, [Answer::protobuf(frames.concat()).in_pieces(size).hang()]);
             pass(seconds(1)).await;
-            assert_eq!(scene.told(), ["list 10: a@3 b@4", "+ c@11"]);
+            assert_eq!(scene.reported(), ["list 10: a@3 b@4", "+ c@11"]);
         }
     }
 }
@@ -78,7 +78,7 @@ async fn protobuf_of_another_kind_is_an_error() {
     let scene = play(Http::One, [Answer::protobuf([protobuf::bookmark(10, true), service].concat()).hang()]);
     pass(seconds(1) / 2).await;
     assert_eq!(scene.problem().unwrap(), "BadAnswer: expected Pod of v1, the server sent Service of v1");
-    assert_eq!(scene.told(), ["list 10:"]);
+    assert_eq!(scene.reported(), ["list 10:"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,7 +89,7 @@ async fn a_server_without_the_encodings_asked_for_is_asked_for_plain_json() {
             [Answer::status(code, "NotAcceptable"), Answer::json(objects::streamed(10, &[("a", 3)])).hang()],
         );
         pass(seconds(1) / 2).await;
-        assert_eq!(scene.told(), ["list 10: a@3"]);
+        assert_eq!(scene.reported(), ["list 10: a@3"]);
         let accepts: Vec<_> = scene.server.requests().into_iter().map(|asked| asked.accept).collect();
         assert_eq!(accepts, ["application/vnd.kubernetes.protobuf, application/json", "application/json"]);
     }
@@ -110,7 +110,7 @@ async fn metadata_is_asked_for_as_such_and_read_from_whole_objects_too() {
     let body = partial + &objects::added("b", 4) + &objects::synced(10);
     let scene: Scene<Meta> = Scene::start(Server::in_turn(Http::One, [Answer::json(body).hang()]), options());
     pass(seconds(1)).await;
-    assert_eq!(scene.told(), ["list 10: a@3 b@4"]);
+    assert_eq!(scene.reported(), ["list 10: a@3 b@4"]);
     assert_eq!(
         scene.server.requests()[0].accept,
         "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, \

@@ -12,7 +12,7 @@ async fn a_streaming_list_becomes_the_watch() {
         let body = streamed(10, &[("a", 3), ("b", 4)]) + &modified("a", 11) + &added("c", 12) + &deleted("b", 13);
         let scene = play(http, [Answer::json(body).hang()]);
         pass(seconds(1)).await;
-        assert_eq!(scene.told(), ["list 10: a@3 b@4", "~ a@11", "+ c@12", "- b@13"]);
+        assert_eq!(scene.reported(), ["list 10: a@3 b@4", "~ a@11", "+ c@12", "- b@13"]);
         assert_eq!(scene.asked(), ["stream"], "one request does it all");
         assert_eq!(scene.state.borrow().phase, Phase::Watching);
     }
@@ -30,10 +30,10 @@ async fn nothing_of_a_list_is_seen_before_all_of_it_is_there() {
             .hang()],
     );
     pass(seconds(15)).await;
-    assert!(scene.told().is_empty());
+    assert!(scene.reported().is_empty());
     assert_eq!(scene.state.borrow().phase, Phase::Listing);
     pass(seconds(2)).await;
-    assert_eq!(scene.told(), ["list 10: a@3 b@4"]);
+    assert_eq!(scene.reported(), ["list 10: a@3 b@4"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -42,7 +42,7 @@ async fn changes_during_a_streaming_list_are_part_of_it() {
         [added("a", 1), added("b", 2), added("c", 3), modified("a", 8), deleted("b", 9), modified("c", 2), synced(9)];
     let scene = play(Http::One, [Answer::json(body.concat()).hang()]);
     pass(seconds(1)).await;
-    assert_eq!(scene.told(), ["list 9: a@8 c@3"]);
+    assert_eq!(scene.reported(), ["list 9: a@8 c@3"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,7 +63,7 @@ async fn a_server_that_refuses_streaming_is_asked_for_pages() {
             );
             pass(seconds(1)).await;
             assert_eq!(scene.asked(), ["stream", "list 500", "list 500 from x", "list 500 from y", "watch from 10"]);
-            assert_eq!(scene.told(), ["list 10: a@3 b@4 c@5 d@6", "+ e@11"]);
+            assert_eq!(scene.reported(), ["list 10: a@3 b@4 c@5 d@6", "+ e@11"]);
             assert_eq!(scene.problem(), None);
         }
     }
@@ -98,11 +98,11 @@ async fn an_empty_list_is_a_list() {
     for http in BOTH {
         let scene = play(http, [Answer::json(synced(10)).hang()]);
         pass(seconds(1)).await;
-        assert_eq!(scene.told(), ["list 10:"]);
+        assert_eq!(scene.reported(), ["list 10:"]);
         for body in [list(10, &[]), r#"{"items":null,"metadata":{"resourceVersion":"10"}}"#.to_owned()] {
             let scene = play(http, [Answer::status(400, ""), Answer::json(body)]);
             pass(seconds(1)).await;
-            assert_eq!(scene.told(), ["list 10:"]);
+            assert_eq!(scene.reported(), ["list 10:"]);
         }
     }
 }
@@ -121,7 +121,7 @@ async fn a_list_that_expires_between_its_pages_is_asked_for_as_a_whole() {
         );
         pass(seconds(1)).await;
         assert_eq!(scene.asked(), ["stream", "list 500", "list 500 from x", "list all", "watch from 20"]);
-        assert_eq!(scene.told(), ["list 20: b@4 c@15"], "nothing of the first attempt is left");
+        assert_eq!(scene.reported(), ["list 20: b@4 c@15"], "nothing of the first attempt is left");
     }
 }
 
@@ -141,7 +141,7 @@ async fn unchanged_objects_of_a_relist_keep_their_allocation() {
         let before = scene.recorder.objects();
         pass(seconds(10)).await;
         let after = scene.recorder.objects();
-        assert_eq!(scene.told(), ["list 10: a@3 b@4", "list 20: a@3 b@15"]);
+        assert_eq!(scene.reported(), ["list 10: a@3 b@4", "list 20: a@3 b@15"]);
         assert!(std::sync::Arc::ptr_eq(&before[0], &after[0]), "a did not change");
         assert!(!std::sync::Arc::ptr_eq(&before[1], &after[1]), "b did");
     }
@@ -166,7 +166,7 @@ async fn an_object_that_was_made_again_is_another_one() {
 async fn a_list_without_a_version_cannot_be_followed() {
     let scene = play(Http::One, [Answer::status(400, ""), Answer::json(r#"{"metadata":{},"items":[]}"#)]);
     pass(seconds(1) / 2).await;
-    assert!(scene.told().is_empty());
+    assert!(scene.reported().is_empty());
     assert!(scene.problem().unwrap().contains("no resourceVersion"), "{:?}", scene.problem());
 }
 
@@ -178,7 +178,7 @@ async fn a_stream_that_ends_before_its_list_does_is_replaced_by_pages() {
     );
     pass(seconds(5)).await;
     assert_eq!(scene.asked(), ["stream", "list 500", "watch from 10"]);
-    assert_eq!(scene.told(), ["list 10: a@3 b@4 c@5"]);
+    assert_eq!(scene.reported(), ["list 10: a@3 b@4 c@5"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -210,11 +210,11 @@ async fn an_account_that_may_list_but_not_watch_gets_the_list() {
         ],
     );
     pass(seconds(1) / 2).await;
-    assert_eq!(scene.told(), ["list 10: a@3"]);
+    assert_eq!(scene.reported(), ["list 10: a@3"]);
     assert!(scene.problem().unwrap().starts_with("Forbidden"));
     pass(seconds(20)).await;
     assert_eq!(scene.asked(), ["stream", "list 500", "watch from 10", "watch from 10", "watch from 10"]);
-    assert_eq!(scene.told(), ["list 10: a@3", "+ b@11"]);
+    assert_eq!(scene.reported(), ["list 10: a@3", "+ b@11"]);
     assert_eq!(scene.problem(), None);
 }
 
@@ -251,7 +251,7 @@ async fn a_server_that_knows_no_streaming_lists_is_asked_for_pages_in_time() {
         let scene = play(http, [silent, Answer::json(list(10, &[("a", 3), ("b", 4)]))]);
         pass(seconds(13)).await;
         assert_eq!(scene.asked(), ["stream", "list 500", "watch from 10"]);
-        assert_eq!(scene.told(), ["list 10: a@3 b@4"]);
+        assert_eq!(scene.reported(), ["list 10: a@3 b@4"]);
         assert_eq!(scene.problem(), None);
     }
 }
@@ -273,7 +273,7 @@ async fn an_ordinary_watch_with_many_changes_is_not_taken_for_a_streaming_list()
                 ],
             );
             pass(seconds(11)).await;
-            assert_eq!(scene.told(), ["list 10: a@9"]);
+            assert_eq!(scene.reported(), ["list 10: a@9"]);
             pass(seconds(10)).await;
             let again = ["stream", "list 500", "watch from 10", "list 500", "watch from 20"];
             assert_eq!(scene.asked(), again, "it is not asked for a stream again");
@@ -293,7 +293,7 @@ async fn a_list_from_the_past_is_refused_until_the_server_has_caught_up() {
         ],
     );
     pass(seconds(20)).await;
-    assert_eq!(scene.told(), ["list 20: a@3 b@15", "list 25: a@3 b@15"], "b was never gone");
+    assert_eq!(scene.reported(), ["list 20: a@3 b@15", "list 25: a@3 b@15"], "b was never gone");
 }
 
 #[tokio::test(start_paused = true)]
@@ -305,7 +305,7 @@ async fn a_server_that_was_restored_from_a_backup_is_believed_after_a_minute() {
             .chain((0..30).map(|_| Answer::json(streamed(12, &[("a", 3)])).hang())),
     );
     pass(seconds(55)).await;
-    assert_eq!(scene.told(), ["list 20: a@3 b@15"]);
+    assert_eq!(scene.reported(), ["list 20: a@3 b@15"]);
     pass(seconds(60)).await;
-    assert_eq!(scene.told(), ["list 20: a@3 b@15", "list 12: a@3"]);
+    assert_eq!(scene.reported(), ["list 20: a@3 b@15", "list 12: a@3"]);
 }

@@ -10,7 +10,7 @@ async fn a_server_that_takes_requests_and_says_nothing_is_given_up_in_under_a_mi
         let scene = play(http, [Answer::mute(), Answer::json(list(10, &[("a", 3)]))]);
         pass(seconds(60)).await;
         assert_eq!(scene.asked()[..2], ["stream", "list 500"]);
-        assert_eq!(scene.told(), ["list 10: a@3"]);
+        assert_eq!(scene.reported(), ["list 10: a@3"]);
         assert!(scene.server.times()[1] < 60.0);
     }
 }
@@ -29,7 +29,7 @@ async fn a_list_that_stands_still_is_given_up() {
         );
         pass(seconds(130)).await;
         assert_eq!(scene.asked(), ["stream", "list 500", "stream"]);
-        assert_eq!(scene.told(), ["list 11: a@3"]);
+        assert_eq!(scene.reported(), ["list 11: a@3"]);
     }
 }
 
@@ -46,7 +46,7 @@ async fn a_half_open_connection_is_noticed_in_under_a_minute() {
     scene.server.plug_in();
     pass(seconds(100)).await;
     assert_eq!(scene.asked().last().unwrap(), "watch from 10");
-    assert_eq!(scene.told(), ["list 10: a@3", "+ b@11"]);
+    assert_eq!(scene.reported(), ["list 10: a@3", "+ b@11"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,7 +68,7 @@ async fn a_watch_that_is_silent_for_longer_than_it_may_is_started_again() {
         assert_eq!(scene.asked(), ["stream"], "its patience is not over");
         pass(seconds(10)).await;
         assert_eq!(scene.asked(), ["stream", "watch from 30"]);
-        assert_eq!(scene.told(), ["list 10:", "at 20", "at 30", "+ a@31"]);
+        assert_eq!(scene.reported(), ["list 10:", "at 20", "at 30", "+ a@31"]);
     }
 }
 
@@ -87,5 +87,5 @@ async fn a_silent_watch_has_until_its_timeout() {
     assert_eq!(scene.asked().len(), 3, "it may be silent because nothing happens");
     pass(seconds(340)).await;
     assert_eq!(scene.asked()[3], "watch from 10", "but not beyond the timeout that it was given");
-    assert_eq!(scene.told(), ["list 10:", "+ a@11"]);
+    assert_eq!(scene.reported(), ["list 10:", "+ a@11"]);
 }

@@ -66,9 +66,9 @@ impl<V: View> Scene<V> {
         Self { server, recorder, state, stop }
     }
 
-    /// What the sink was told, in order.
-    pub fn told(&self) -> Vec<String> {
-        self.recorder.told()
+    /// What the sink received, in order.
+    pub fn reported(&self) -> Vec<String> {
+        self.recorder.reported()
     }
 
     /// What the store would hold now.

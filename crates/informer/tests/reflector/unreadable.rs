@@ -52,7 +52,7 @@ async fn an_unreadable_event_is_skipped_and_the_last_known_state_stays() {
         ];
         let scene = play(http, [Answer::json(body.concat()).after(seconds(2)), Answer::json(modified("a", 15)).hang()]);
         pass(seconds(1)).await;
-        assert_eq!(scene.told(), ["list 10: a@3 b@4", "at 11", "at 12", "+ c@13", "at 14"]);
+        assert_eq!(scene.reported(), ["list 10: a@3 b@4", "at 11", "at 12", "+ c@13", "at 14"]);
         assert_eq!(scene.holds(), ["a@3", "b@4", "c@13"]);
         assert_eq!((scene.state.borrow().phase, scene.problem()), (Phase::Watching, None));
         pass(seconds(2)).await;
@@ -74,7 +74,7 @@ async fn a_deletion_whose_last_state_is_unreadable_is_a_deletion() {
     ];
     let scene = play(Http::One, [Answer::json(body.concat()).hang()]);
     pass(seconds(1)).await;
-    assert_eq!(scene.told(), ["list 10: a@3 b@12", "- a@3", "at 11", "at 12", "at 13"]);
+    assert_eq!(scene.reported(), ["list 10: a@3 b@12", "- a@3", "at 11", "at 12", "at 13"]);
     assert_eq!(scene.holds(), ["b@12"], "another object of that name was deleted");
 }
 
@@ -83,7 +83,7 @@ async fn an_unreadable_object_that_took_the_name_of_a_known_one_ends_that() {
     let new = bad(&pod("a", 11)).replace("uid-a", "uid-new");
     let scene = play(Http::One, [Answer::json(streamed(10, &[("a", 3)]) + &event("ADDED", &new)).hang()]);
     pass(seconds(1)).await;
-    assert_eq!(scene.told(), ["list 10: a@3", "- a@3", "at 11"]);
+    assert_eq!(scene.reported(), ["list 10: a@3", "- a@3", "at 11"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,13 +94,13 @@ async fn a_list_goes_on_without_an_unreadable_object() {
         let pages = [Answer::status(400, ""), Answer::json(page_with_bad(10, &[("a", 3), ("c", 5)], ("b", 4)))];
         let scene = play(http, [Answer::json(stream).hang()]);
         pass(seconds(1)).await;
-        assert_eq!((scene.told(), scene.problem()), (vec!["list 10: a@3 c@5".to_owned()], None));
+        assert_eq!((scene.reported(), scene.problem()), (vec!["list 10: a@3 c@5".to_owned()], None));
         let scene = play(http, [Answer::json(gone).hang()]);
         pass(seconds(1)).await;
-        assert_eq!(scene.told(), ["list 10: a@3"]);
+        assert_eq!(scene.reported(), ["list 10: a@3"]);
         let scene = play(http, pages);
         pass(seconds(1)).await;
-        assert_eq!((scene.told(), scene.problem()), (vec!["list 10: a@3 c@5".to_owned()], None));
+        assert_eq!((scene.reported(), scene.problem()), (vec!["list 10: a@3 c@5".to_owned()], None));
     }
 }
 
@@ -130,7 +130,7 @@ async fn a_type_that_panics_on_an_object_costs_that_object_alone() {
     ] {
         let scene: Scene<Fragile> = Scene::start(Server::in_turn(Http::One, list), options());
         pass(seconds(1)).await;
-        assert_eq!(scene.told(), ["list 10: a@3 c@5", "at 11", "+ d@12"]);
+        assert_eq!(scene.reported(), ["list 10: a@3 c@5", "at 11", "+ d@12"]);
         assert_eq!((scene.state.borrow().phase, scene.problem()), (Phase::Watching, None));
     }
 }
@@ -145,7 +145,7 @@ async fn a_relist_keeps_what_is_known_of_an_unreadable_object() {
         let first = [Answer::json(streamed(10, &[("a", 3), ("b", 4)])), Answer::status(410, "Expired")];
         let scene = play(Http::One, first.into_iter().chain(relist));
         pass(seconds(10)).await;
-        assert_eq!(scene.told(), ["list 10: a@3 b@4", "list 20: a@3 b@4"]);
+        assert_eq!(scene.reported(), ["list 10: a@3 b@4", "list 20: a@3 b@4"]);
     }
     let made_again = event("ADDED", &bad(&pod("b", 15)).replace("uid-b", "uid-new"));
     let scene = play(
@@ -157,7 +157,7 @@ async fn a_relist_keeps_what_is_known_of_an_unreadable_object() {
         ],
     );
     pass(seconds(10)).await;
-    assert_eq!(scene.told()[1..], ["list 20: a@3"], "another object took its name");
+    assert_eq!(scene.reported()[1..], ["list 20: a@3"], "another object took its name");
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,21 +168,21 @@ async fn what_cannot_be_read_from_protobuf_is_read_as_json() {
             [protobuf::event("ADDED", "a", 3), bad_frame("ADDED", "b", 4), protobuf::bookmark(10, true)].concat();
         let scene = play(http, [Answer::protobuf(stream), Answer::json(streamed(10, &[("a", 3), ("b", 4)])).hang()]);
         pass(seconds(1)).await;
-        assert_eq!(scene.told(), ["list 10: a@3 b@4"]);
+        assert_eq!(scene.reported(), ["list 10: a@3 b@4"]);
         assert_eq!(scene.asked(), ["stream", "stream"]);
 
         let page = bad_page(10, ("b", 4), &[("c", 5)]);
         let json = Answer::json(list(10, &[("b", 4), ("c", 5)]));
         let scene = play(http, [Answer::status(400, ""), Answer::protobuf(page), json]);
         pass(seconds(1)).await;
-        assert_eq!(scene.told(), ["list 10: b@4 c@5"]);
+        assert_eq!(scene.reported(), ["list 10: b@4 c@5"]);
         assert_eq!(scene.asked()[..3], ["stream", "list 500", "list 500"]);
 
         let watch =
             [protobuf::bookmark(10, true), protobuf::event("ADDED", "a", 11), bad_frame("ADDED", "b", 12)].concat();
         let scene = play(http, [Answer::protobuf(watch).hang(), Answer::json(added("b", 12)).hang()]);
         pass(seconds(1)).await;
-        assert_eq!(scene.told(), ["list 10:", "+ a@11", "+ b@12"]);
+        assert_eq!(scene.reported(), ["list 10:", "+ a@11", "+ b@12"]);
         assert_eq!(scene.asked(), ["stream", "watch from 11"]);
         let accepts: Vec<_> = scene.server.requests().into_iter().map(|asked| asked.accept).collect();
         assert_eq!(accepts, ["application/vnd.kubernetes.protobuf, application/json", "application/json"]);
@@ -196,7 +196,7 @@ async fn what_json_cannot_read_either_is_skipped() {
     let json = event("ADDED", &bad(&pod("b", 12))) + &added("c", 13);
     let scene = play(Http::One, [Answer::protobuf(watch).hang(), Answer::json(json).hang()]);
     pass(seconds(1)).await;
-    assert_eq!(scene.told(), ["list 10:", "at 12", "+ c@13"]);
+    assert_eq!(scene.reported(), ["list 10:", "at 12", "+ c@13"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,7 +214,7 @@ async fn text_that_is_not_utf_8_is_no_reason_to_ask_again() {
     let frames = [protobuf::event("ADDED", "a", 3), protobuf::frame("ADDED", &hostile), protobuf::bookmark(10, true)];
     let scene = play(Http::One, [Answer::protobuf(frames.concat()).hang()]);
     pass(seconds(1)).await;
-    assert_eq!(scene.told(), ["list 10: a@3 b@4"]);
+    assert_eq!(scene.reported(), ["list 10: a@3 b@4"]);
     assert_eq!(scene.asked(), ["stream"]);
 }
 
@@ -239,7 +239,7 @@ async fn each_object_that_is_skipped_is_counted() {
     let server = Server::in_turn(Http::One, [Answer::json(body).hang()]);
     let scene: Scene = Scene::start(server, options);
     pass(seconds(1)).await;
-    assert_eq!(scene.told(), ["list 10:", "at 11", "at 12", "- a@13"]);
+    assert_eq!(scene.reported(), ["list 10:", "at 11", "at 12", "- a@13"]);
     assert_eq!(counted.0.load(SeqCst), 3);
 }
 

@@ -19,7 +19,7 @@ async fn a_graceful_end_is_followed_at_once_from_the_version_reached() {
         );
         pass(seconds(1050)).await;
         assert_eq!(scene.asked(), ["stream", "watch from 11", "watch from 12", "watch from 50"]);
-        assert_eq!(scene.told(), ["list 10: a@3", "~ a@11", "+ b@12", "at 50", "+ c@51"]);
+        assert_eq!(scene.reported(), ["list 10: a@3", "~ a@11", "+ b@12", "at 50", "+ c@51"]);
         let times: Vec<_> = scene.server.times().iter().map(|time| time.round() as u64).collect();
         assert_eq!(times, [0, 300, 600, 1000], "no wait in between");
     }
@@ -44,12 +44,12 @@ async fn changes_that_may_wait_are_gathered_and_none_is_lost() {
         options.gather = seconds(1);
         let scene: Scene = Scene::start(Server::in_turn(http, answers), options);
         pass(tenths(51)).await;
-        assert_eq!(scene.told(), ["list 10:", "+ a@11"], "the first change after a pause does not wait");
+        assert_eq!(scene.reported(), ["list 10:", "+ a@11"], "the first change after a pause does not wait");
         pass(tenths(8)).await;
-        assert_eq!(scene.told().len(), 2, "others wait, and so does the end of the watch");
+        assert_eq!(scene.reported().len(), 2, "others wait, and so does the end of the watch");
         assert_eq!(scene.asked().len(), 1);
         pass(tenths(2)).await;
-        assert_eq!(scene.told(), ["list 10:", "+ a@11", "~ a@12", "+ b@13", "+ c@14"]);
+        assert_eq!(scene.reported(), ["list 10:", "+ a@11", "~ a@12", "+ b@13", "+ c@14"]);
         assert_eq!(scene.asked(), ["stream", "watch from 13"]);
     }
 }
@@ -101,7 +101,7 @@ async fn bookmarks_alone_move_the_version_on() {
         );
         pass(seconds(5)).await;
         assert_eq!(scene.asked(), ["stream", "watch from 30", "watch from 40"]);
-        assert_eq!(scene.told(), ["list 10: a@3", "at 20", "at 30", "at 40"]);
+        assert_eq!(scene.reported(), ["list 10: a@3", "at 20", "at 30", "at 40"]);
     }
 }
 
@@ -109,7 +109,7 @@ async fn bookmarks_alone_move_the_version_on() {
 async fn a_bookmark_of_a_lagging_server_does_not_go_back() {
     let scene = play(Http::One, [Answer::json(streamed(100, &[]) + &bookmark(90)).after(seconds(2))]);
     pass(seconds(3)).await;
-    assert_eq!(scene.told(), ["list 100:"]);
+    assert_eq!(scene.reported(), ["list 100:"]);
     assert_eq!(scene.asked(), ["stream", "watch from 100"]);
 }
 
@@ -129,7 +129,7 @@ async fn an_expired_version_is_followed_by_a_list_in_a_status_or_as_an_event() {
             );
             pass(seconds(5)).await;
             assert_eq!(scene.asked(), ["stream", "watch from 10", "stream"]);
-            assert_eq!(scene.told(), ["list 10: a@3 b@4", "list 90: b@4 c@80"]);
+            assert_eq!(scene.reported(), ["list 10: a@3 b@4", "list 90: b@4 c@80"]);
         }
     }
 }
@@ -146,7 +146,7 @@ async fn events_before_an_error_event_are_kept() {
     );
     pass(seconds(5)).await;
     assert_eq!(scene.asked(), ["stream", "watch from 11"]);
-    assert_eq!(scene.told(), ["list 10:", "+ a@11", "+ b@12"]);
+    assert_eq!(scene.reported(), ["list 10:", "+ a@11", "+ b@12"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,7 +217,7 @@ async fn a_version_too_large_backs_off_and_then_lists_consistently() {
         assert_eq!(scene.asked(), ["stream", "watch from 10", "stream"]);
         let times = scene.server.times();
         assert!((3.0..3.1).contains(&(times[2] - times[1])), "{times:?}");
-        assert_eq!(scene.told(), ["list 10: a@3", "list 12: a@3"]);
+        assert_eq!(scene.reported(), ["list 10: a@3", "list 12: a@3"]);
     }
 }
 
@@ -237,7 +237,7 @@ async fn duplicates_and_late_events_change_nothing() {
         ];
         let scene = play(http, [Answer::json(streamed(10, &[("a", 3)]) + &events.concat()).hang()]);
         pass(seconds(1)).await;
-        assert_eq!(scene.told(), ["list 10: a@3", "~ a@12", "+ b@13", "- b@14", "+ b@15"]);
+        assert_eq!(scene.reported(), ["list 10: a@3", "~ a@12", "+ b@13", "- b@14", "+ b@15"]);
         assert_eq!(scene.holds(), ["a@12", "b@15"]);
     }
 }
@@ -279,7 +279,7 @@ async fn an_unreadable_line_restarts_the_watch_and_then_the_list() {
             assert_eq!(scene.holds(), ["a@3", "b@11"], "{name}");
             pass(seconds(30)).await;
             assert_eq!(scene.asked(), ["stream", "watch from 11", "stream"].map(str::to_owned), "{name}");
-            assert_eq!(scene.told()[2..], ["list 20: a@3 b@11 c@19"], "{name}");
+            assert_eq!(scene.reported()[2..], ["list 20: a@3 b@11 c@19"], "{name}");
         }
     }
 }
@@ -312,7 +312,7 @@ async fn an_api_that_vanishes_is_listed_when_it_is_back() {
     assert!(scene.problem().unwrap().starts_with("NotFound: the server answered 404: 404 page not found"));
     pass(seconds(20)).await;
     assert_eq!(scene.asked(), ["stream", "watch from 10", "stream", "stream"]);
-    assert_eq!(scene.told(), ["list 10: a@3", "list 50: b@40"]);
+    assert_eq!(scene.reported(), ["list 10: a@3", "list 50: b@40"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Whether two pod specs describe the same pod.
 //!
 //! Follows what `apiequality.Semantic.DeepEqual` makes of Go's types, which the Deployment controller of Kubernetes 1.37.1
-//! compares templates with. `data/pod-spec-fields.tsv` holds those types, because JSON alone does not tell them:
+//! compares templates with. `data/pod-spec-fields.tsv` holds those types, because JSON alone does not contain them:
 //!
 //! 1. A field that is no pointer may as well be absent as be empty: `""`, `0`, `false`, a struct of such fields.
 //! 2. A field that is a pointer (`*` in the table) says something by being there: `automountServiceAccountToken: false`, an

@@ -86,7 +86,7 @@ pub(crate) fn claims_of(pod: &SimPodView) -> Vec<ObjectKey> {
 }
 
 /// Whether the status of a pod names other claims than before.
-pub(crate) fn is_told_claims(change: &Change<SimPodView>) -> bool {
+pub(crate) fn has_new_claims(change: &Change<SimPodView>) -> bool {
     matches!(change, Change::Updated { old, new } if old.status.resource_claim_statuses != new.status.resource_claim_statuses)
 }
 

@@ -30,6 +30,7 @@ pub struct LogQuery {
 
 /// Why there is no log, in upstream's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LogError {
     /// There is no such pod.
     #[error("pods {0:?} not found")]

@@ -21,6 +21,7 @@ pub struct Stages(Vec<Stage>);
 
 /// Why a table of stages is invalid.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StagesError {
     /// It is not YAML, or has the wrong structure.
     #[error("the stages cannot be read: {0}")]

@@ -113,9 +113,9 @@ impl Kubelets {
         }
         let events = events::events(&step.life, &step.occurred);
         let is_good = |event: &&events::PodEvent| event.type_ == EventType::Normal;
-        let tells_all = self.fleet.may_send(events.iter().filter(is_good).count(), now);
+        let sends_all = self.fleet.may_send(events.iter().filter(is_good).count(), now);
         let recorder = self.events.on_host(pod.spec.node_name.clone());
-        for event in events.iter().filter(|event| tells_all || !is_good(event)) {
+        for event in events.iter().filter(|event| sends_all || !is_good(event)) {
             let about = About::new(PODS, &pod.metadata).field_path(&event.field_path);
             recorder.record(&about, event.type_, event.reason, event.note.as_str());
         }

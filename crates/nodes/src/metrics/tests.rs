@@ -203,7 +203,7 @@ fn the_view_of_nodes_has_what_is_read() {
         view(&json!({ "metadata": { "name": "a", "annotations": { "nodes.steersman.dev/cpu-usage": "3" } } }));
     let world = World { nodes: vec![Arc::new(node)], ..World::default() };
     let (_, nodes) = get(&world, "/apis/metrics.k8s.io/v1beta1/nodes", "");
-    assert_eq!(items(&nodes, "/usage/cpu"), ["3"], "a node can be told what it uses");
+    assert_eq!(items(&nodes, "/usage/cpu"), ["3"], "the usage of a node can be set");
 }
 
 #[test]

@@ -144,8 +144,8 @@ pub(super) fn is_relevant(change: &Change<NodeView>, options: &NodesOptions) -> 
     match change {
         Change::Updated { old, new } => {
             let is_cordoned = old.spec.unschedulable != new.spec.unschedulable;
-            let is_told = is_silenced(&old.metadata) != is_silenced(&new.metadata);
-            is_cordoned || is_told || is_wrong(new, options) || kept_taints(new).is_some()
+            let is_silence_changed = is_silenced(&old.metadata) != is_silenced(&new.metadata);
+            is_cordoned || is_silence_changed || is_wrong(new, options) || kept_taints(new).is_some()
         }
         _ => true,
     }

@@ -12,7 +12,7 @@ macro_rules! scenarios {
     ($tests:ident) => {
         $tests! {
             a_pod_is_scheduled_runs_is_ready_and_goes,
-            what_happens_to_a_pod_and_a_node_is_told,
+            what_happens_to_a_pod_and_a_node_is_reported,
             a_pod_does_what_its_command_says,
             a_pod_waits_for_room,
             a_gated_pod_waits_for_its_gate,
@@ -112,12 +112,12 @@ pub(crate) async fn a_pod_is_scheduled_runs_is_ready_and_goes(cluster: &TestClus
 }
 
 /// The events of a pod and of its node, as `kubectl describe` shows them.
-pub(crate) async fn what_happens_to_a_pod_and_a_node_is_told(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn what_happens_to_a_pod_and_a_node_is_reported(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(pod("web", &json!({}))).await?;
     let node = node_of(&until_ready(cluster, "web").await?).to_owned();
     cluster.delete::<Pod>("web").await?;
     until_gone(cluster, "web").await?;
-    let told = |event: &Event| {
+    let reported = |event: &Event| {
         let source = event.source.clone().unwrap_or_default();
         let is_ours = source.component.as_deref() == Some("kubelet") && source.host.as_ref() == Some(&node);
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -133,10 +133,10 @@ pub(crate) async fn what_happens_to_a_pod_and_a_node_is_told(cluster: &TestClust
     let want = want.map(|note| ("spec.containers{main}".to_owned(), note.to_owned()));
     let seen = async || {
         let events = cluster.api::<Event>().list(&ListParams::default()).await?;
-        Ok(events.iter().filter_map(told).collect::<Vec<_>>())
+        Ok(events.iter().filter_map(reported).collect::<Vec<_>>())
     };
-    let are_told = |seen: &Vec<_>| want.iter().all(|note| seen.contains(note));
-    cluster.until_right("the kubelet's events", seen, are_told).await?;
+    let are_reported = |seen: &Vec<_>| want.iter().all(|note| seen.contains(note));
+    cluster.until_right("the kubelet's events", seen, are_reported).await?;
 
     let nodes = Api::<Node>::all(cluster.client());
     let events = Api::<Event>::namespaced(cluster.client(), "default");
@@ -148,10 +148,10 @@ pub(crate) async fn what_happens_to_a_pod_and_a_node_is_told(cluster: &TestClust
     let about = ListParams::default().fields(&format!("involvedObject.kind=Node,involvedObject.name={node}"));
     let seen = async || {
         let events = events.list(&about).await?;
-        Ok(events.iter().filter_map(told).map(|(_, note)| note).collect::<Vec<_>>())
+        Ok(events.iter().filter_map(reported).map(|(_, note)| note).collect::<Vec<_>>())
     };
-    let are_told = |seen: &Vec<String>| want.iter().all(|note| seen.contains(note));
-    cluster.until_right("the node's events", seen, are_told).await?;
+    let are_reported = |seen: &Vec<String>| want.iter().all(|note| seen.contains(note));
+    cluster.until_right("the node's events", seen, are_reported).await?;
     nodes.uncordon(&node).await?;
     Ok(())
 }

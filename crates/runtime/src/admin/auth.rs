@@ -210,7 +210,7 @@ impl Guard {
 
     /// Keeps authorities up to date until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        let mut told = None;
+        let mut reported = None;
         loop {
             tokio::select! {
                 biased;
@@ -219,10 +219,10 @@ impl Guard {
             }
             // Logged once, not every minute.
             let problem = self.refresh().await.err().map(|error| error.to_string());
-            if let Some(problem) = problem.as_ref().filter(|_| problem != told) {
+            if let Some(problem) = problem.as_ref().filter(|_| problem != reported) {
                 tracing::warn!(problem, "authentication configuration is not up to date");
             }
-            told = problem;
+            reported = problem;
         }
     }
 
@@ -379,8 +379,8 @@ impl User {
 
     /// Adds the group of authenticated users, unless the user is anonymous.
     fn authenticated(mut self) -> Self {
-        let told = |group: &String| group == AUTHENTICATED || group == UNAUTHENTICATED;
-        if self.name != ANONYMOUS && !self.groups.iter().any(told) {
+        let is_virtual = |group: &String| group == AUTHENTICATED || group == UNAUTHENTICATED;
+        if self.name != ANONYMOUS && !self.groups.iter().any(is_virtual) {
             self.groups.push(AUTHENTICATED.to_owned());
         }
         self

@@ -210,7 +210,7 @@ impl Spent {
 /// Responds to paths below `/debug/pprof/` other than `profile`.
 pub(super) fn not_gos(call: &Call) -> Response {
     let message = "There is one profile, /debug/pprof/profile: time of reconciles by controller and key.\n\
-                   Go's others are not there; perf record -g -p PID tells where the CPU goes, function by function.";
+                   Go's others are not there; perf record -g -p PID shows where the CPU goes, function by function.";
     let code = if call.path.trim_end_matches('/') == "/debug/pprof" { StatusCode::OK } else { StatusCode::NOT_FOUND };
     page::error(code, message)
 }

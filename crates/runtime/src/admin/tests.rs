@@ -242,7 +242,7 @@ async fn a_profile_shows_controllers_and_keys_of_its_own_time_only() {
     assert_eq!(page["controllers"][0]["seconds"], 1.1);
     let slow = json!({"key": "default/slow", "passes": 2, "seconds": 1.0, "longestSeconds": 0.7, "busySeconds": 0.0});
     assert_eq!(page["controllers"][0]["keys"][0], slow);
-    assert_eq!(page["controllers"][0]["keys"].as_array().unwrap().len(), 2, "what ended before is not told");
+    assert_eq!(page["controllers"][0]["keys"].as_array().unwrap().len(), 2, "what ended before is not shown");
     assert_eq!(page["runtime"]["workers"], 1);
     assert_eq!(get(&admin, "/debug/profile?seconds=0").await.0, 400);
 }

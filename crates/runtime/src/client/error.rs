@@ -67,7 +67,7 @@ pub enum ClientError {
         source: BoxError,
     },
     /// The request was sent, and no answer came. A write may have been applied.
-    #[error("cannot tell the outcome of: {what}: {source}")]
+    #[error("unknown outcome of: {what}: {source}")]
     NoAnswer {
         /// The operation.
         what: String,
@@ -205,7 +205,7 @@ impl ClientError {
         matches!(self, Self::AlreadyExists(_))
     }
 
-    /// Whether a failed write may have been applied nevertheless: no answer came, or one that does not tell. This holds
+    /// Whether a failed write may have been applied nevertheless: no answer came, or one that does not show the outcome. This holds
     /// for any 5xx: a store that did not answer in time, a server that died behind a load balancer.
     #[must_use]
     pub fn may_have_been_made(&self) -> bool {

@@ -40,13 +40,13 @@ impl Limits {
 pub struct Throttle {
     pub(super) limits: Option<Limits>,
     /// The metrics of waits, and their host label.
-    pub(super) told: Option<(RestMetrics, String)>,
+    pub(super) metrics: Option<(RestMetrics, String)>,
 }
 
 struct Shared {
     start: Instant,
     bucket: Mutex<Bucket>,
-    told: Option<(RestMetrics, String)>,
+    metrics: Option<(RestMetrics, String)>,
 }
 
 /// A service whose requests wait for tokens.
@@ -72,7 +72,7 @@ impl Throttle {
         let Limits { qps, burst } = self.limits.filter(|limits| limits.qps > 0.0)?;
         let every = Duration::try_from_secs_f64(1.0 / f64::from(qps)).unwrap_or(Duration::MAX);
         let bucket = Mutex::new(Bucket::full(burst.max(1), every, Duration::ZERO));
-        Some(Arc::new(Shared { start: Instant::now(), bucket, told: self.told.clone() }))
+        Some(Arc::new(Shared { start: Instant::now(), bucket, metrics: self.metrics.clone() }))
     }
 }
 
@@ -82,7 +82,7 @@ impl Shared {
     /// Returns how long this request has to wait.
     fn reserve<B>(&self, request: &Request<B>) -> Duration {
         let wait = self.bucket.lock().reserve(self.start.elapsed());
-        if let Some((metrics, host)) = &self.told {
+        if let Some((metrics, host)) = &self.metrics {
             metrics.observe_throttled(request.method(), host, wait);
         }
         wait
@@ -136,7 +136,7 @@ mod tests {
     }
 
     async fn seconds_until_answered(limits: Option<Limits>, count: usize) -> Vec<u64> {
-        let transport = Throttle { limits, told: None }.around(&answering());
+        let transport = Throttle { limits, metrics: None }.around(&answering());
         let start = Instant::now();
         let calls = (0..count).map(|_| {
             let call = transport.clone().call(Request::new(Body::empty()));
@@ -160,11 +160,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_wait_is_told() {
+    async fn the_wait_is_measured() {
         let registry = prometheus::Registry::new();
         let metrics = RestMetrics::new(&registry).unwrap();
         let limits = Some(Limits { qps: 0.5, burst: 1 });
-        let throttle = Throttle { limits, told: Some((metrics, "host:6443".to_owned())) };
+        let throttle = Throttle { limits, metrics: Some((metrics, "host:6443".to_owned())) };
         let mut transport = throttle.around(&answering());
         for _ in 0..2 {
             transport.call(Request::get("/api").body(Body::empty()).unwrap()).await.unwrap();
@@ -181,7 +181,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn users_of_a_shared_transport_do_not_wait_for_each_other() {
-        let throttle = Throttle { limits: Some(Limits { qps: 0.1, burst: 1 }), told: None };
+        let throttle = Throttle { limits: Some(Limits { qps: 0.1, burst: 1 }), metrics: None };
         let shared = answering();
         let mut busy = throttle.around(&shared);
         let mut idle = throttle.around(&shared);

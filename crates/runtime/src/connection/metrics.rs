@@ -48,7 +48,7 @@ pub(super) struct Counted<S> {
 pub(super) struct Measured<B> {
     inner: B,
     bytes: u64,
-    tell: Option<Histogram>,
+    sizes: Option<Histogram>,
 }
 
 /// The series of one host, kept because a look-up by labels would cost more than counting.
@@ -219,7 +219,7 @@ where
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await.map_err(Into::into);
-            let mut tell = None;
+            let mut sizes = None;
             if let Some(host) = host {
                 host.count(verb, answer.as_ref().ok().map(Response::status));
                 if !is_watch {
@@ -227,10 +227,10 @@ where
                     series.duration.observe(start.elapsed().as_secs_f64());
                     #[allow(clippy::cast_precision_loss, reason = "no body comes near 2^52 bytes")]
                     series.request_size.observe(sent as f64);
-                    tell = Some(series.response_size.clone());
+                    sizes = Some(series.response_size.clone());
                 }
             }
-            answer.map(|response| response.map(|inner| Measured { inner, bytes: 0, tell }))
+            answer.map(|response| response.map(|inner| Measured { inner, bytes: 0, sizes }))
         })
     }
 }
@@ -264,7 +264,7 @@ where
 /// Counts the part that was read of a body that was not read to its end.
 impl<B> Drop for Measured<B> {
     fn drop(&mut self) {
-        if let Some(sizes) = self.tell.take() {
+        if let Some(sizes) = self.sizes.take() {
             #[allow(clippy::cast_precision_loss, reason = "no body comes near 2^52 bytes")]
             sizes.observe(self.bytes as f64);
         }

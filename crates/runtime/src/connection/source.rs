@@ -62,9 +62,9 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
     for path in paths {
         let one = Kubeconfig::read_from(path).map_err(|error| match error {
             KubeconfigError::ReadConfig(source, path) => ConnectError::Read { path, source },
-            error => ConnectError::Malformed { files: path.display().to_string(), problem: told(&error) },
+            error => ConnectError::Malformed { files: path.display().to_string(), problem: first_line(&error) },
         })?;
-        merged = merged.merge(one).map_err(|error| wrong(told(&error)))?;
+        merged = merged.merge(one).map_err(|error| wrong(first_line(&error)))?;
     }
     let context = choose_context(&merged, options.context.as_deref()).map_err(wrong)?;
     let proxied = has_proxy(&merged, &context);
@@ -72,7 +72,7 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
     let chosen = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let mut config = Config::from_custom_kubeconfig(merged, &chosen)
         .await
-        .map_err(|error| wrong(format!("context \"{context}\": {}", told(&error))))?;
+        .map_err(|error| wrong(format!("context \"{context}\": {}", first_line(&error))))?;
     config.root_cert_file = authorities;
     if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none_or(str::is_empty) {
         let server = &config.cluster_url;
@@ -138,7 +138,7 @@ fn names(paths: &[PathBuf]) -> String {
 }
 
 /// Returns the error in one line: parsers of YAML return several.
-fn told(error: &KubeconfigError) -> String {
+fn first_line(error: &KubeconfigError) -> String {
     let text = error.to_string();
     text.lines().map(str::trim).filter(|line| !line.is_empty()).take(1).collect()
 }

@@ -217,7 +217,7 @@ async fn a_server_that_speaks_no_tls_is_unreachable() {
     assert!(text.starts_with(&format!("cannot reach https://127.0.0.1:{port} (from context")), "{text}");
 }
 
-/// Answers one request per connection with this status, and tells the head that it was sent.
+/// Answers one request per connection with this status, and passes on the head that it was sent.
 async fn answering(status: &'static str) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());

@@ -55,6 +55,17 @@ pub struct FlagFile {
     pub text: String,
 }
 
+impl FlagFile {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// The problem and the path, if it cannot be read.
+    pub fn read(path: &str) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+        Ok(Self { path: path.to_owned(), text })
+    }
+}
+
 /// The number of API servers a cluster may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiServers {

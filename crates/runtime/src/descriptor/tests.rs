@@ -28,10 +28,10 @@ impl Options {
 }
 
 /// Says its options instead of doing something.
-const TELLING: Descriptor = Descriptor::built_in(
+const REPORTING: Descriptor = Descriptor::built_in(
     Row::new,
     &BuiltIn {
-        name: "telling-controller",
+        name: "reporting-controller",
         needs: &[],
         options: Options::from_flags,
         build: |_, options: Options| Err::<Built, _>(Disabled(format!("{:?}", options.period))),
@@ -41,7 +41,7 @@ const TELLING: Descriptor = Descriptor::built_in(
 const TWO_QUEUES: Descriptor = Descriptor::built_in(
     |name| {
         let mut row = Row::new(name);
-        row.component = "told-by";
+        row.component = "reported-by";
         row.queues = vec!["first", "second"];
         row.workers = Workers::flag("concurrent-syncs", 5);
         row
@@ -101,24 +101,24 @@ fn manager() -> Manager {
 
 #[tokio::test]
 async fn options_are_those_that_were_set_or_what_the_flags_say_or_the_default() {
-    let told = |manager: &Manager, descriptor: &Descriptor| match manager.build(descriptor, None) {
-        Build::Disabled(told) => told,
-        Build::Enabled => panic!("it only tells"),
+    let reported = |manager: &Manager, descriptor: &Descriptor| match manager.build(descriptor, None) {
+        Build::Disabled(reported) => reported,
+        Build::Enabled => panic!("it only reports"),
     };
     let manager = manager();
-    assert_eq!(told(&manager, &TELLING), "7s");
+    assert_eq!(reported(&manager, &REPORTING), "7s");
     manager.set_flags(Given);
-    assert_eq!(told(&manager, &TELLING), "1s");
-    let prepared = TELLING.prepared_by(|manager| manager.set_options(Options { period: Duration::from_secs(3) }));
-    assert_eq!(told(&manager, &prepared), "3s");
-    assert_eq!(told(&manager, &TELLING), "3s", "what was set stays set");
+    assert_eq!(reported(&manager, &REPORTING), "1s");
+    let prepared = REPORTING.prepared_by(|manager| manager.set_options(Options { period: Duration::from_secs(3) }));
+    assert_eq!(reported(&manager, &prepared), "3s");
+    assert_eq!(reported(&manager, &REPORTING), "3s", "what was set stays set");
 }
 
 #[tokio::test]
 async fn a_controller_whose_flags_are_wrong_is_disabled_and_not_built_with_defaults() {
     let manager = manager();
     manager.set_flags(Wrong);
-    let Build::Disabled(why) = manager.build(&TELLING, None) else { panic!("it was built") };
+    let Build::Disabled(why) = manager.build(&REPORTING, None) else { panic!("it was built") };
     assert_eq!(why, "there is no flag --period");
 }
 
@@ -127,7 +127,7 @@ async fn name_queue_workers_and_component_come_from_the_row() {
     let manager = manager();
     let shown = |workers: usize| {
         let cx = ControllerContext::new(manager.context(), TWO_QUEUES.row(), workers);
-        assert_eq!(cx.events.component(), "told-by");
+        assert_eq!(cx.events.component(), "reported-by");
         TWO_QUEUES.build(&cx).unwrap().start()
     };
     let built = shown(3);

@@ -18,7 +18,7 @@ use super::lru::Lru;
 /// Correlates events with earlier ones.
 pub(super) struct Correlator {
     alike: Lru<String, Alike>,
-    told: Lru<String, Told>,
+    sent: Lru<String, Sent>,
     buckets: Lru<String, Bucket>,
 }
 
@@ -70,7 +70,7 @@ struct Alike {
 }
 
 /// An event that was sent.
-struct Told {
+struct Sent {
     name: String,
     first_time: MicroTime,
     count: u32,
@@ -98,7 +98,7 @@ impl Correlator {
     pub(super) fn correlate(&mut self, event: Event, now: MicroTime, is_behind: bool) -> Verdict {
         let (event, key) = self.aggregate(event, now, is_behind);
         let (event, is_new) = self.count(event, &key);
-        if !self.may_tell(&event, now) {
+        if !self.may_send(&event, now) {
             return Verdict::Skip;
         }
         let namespace = event.namespace.to_string();
@@ -152,15 +152,15 @@ impl Correlator {
 
     /// Returns the event with its count, name and first time, and whether it is the first.
     fn count(&mut self, event: Event, key: &String) -> (Event, bool) {
-        let first = || Told { name: event.name.clone(), first_time: event.first_time, count: 0 };
-        let told = self.told.get_or_insert_with(key, first);
-        told.count = told.count.saturating_add(1);
-        let event = Event { name: told.name.clone(), first_time: told.first_time, count: told.count, ..event };
+        let first = || Sent { name: event.name.clone(), first_time: event.first_time, count: 0 };
+        let sent = self.sent.get_or_insert_with(key, first);
+        sent.count = sent.count.saturating_add(1);
+        let event = Event { name: sent.name.clone(), first_time: sent.first_time, count: sent.count, ..event };
         let is_new = event.count == 1;
         (event, is_new)
     }
 
-    fn may_tell(&mut self, event: &Event, now: MicroTime) -> bool {
+    fn may_send(&mut self, event: &Event, now: MicroTime) -> bool {
         let spam_key = key(&[&source_and_object(event), event.type_.as_str()]);
         let now = now.since_epoch();
         self.buckets.get_or_insert_with(&spam_key, || Bucket::full(SPAM_BURST, SPAM_EVERY, now)).try_take(1, now)
@@ -169,7 +169,7 @@ impl Correlator {
 
 impl Default for Correlator {
     fn default() -> Self {
-        Self { alike: Lru::new(ENTRIES_MAX), told: Lru::new(ENTRIES_MAX), buckets: Lru::new(ENTRIES_MAX) }
+        Self { alike: Lru::new(ENTRIES_MAX), sent: Lru::new(ENTRIES_MAX), buckets: Lru::new(ENTRIES_MAX) }
     }
 }
 

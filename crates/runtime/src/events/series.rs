@@ -21,15 +21,15 @@ pub(super) struct Series {
 struct Heard {
     event: Event,
     /// The time of the last request.
-    told: MicroTime,
+    sent: MicroTime,
     /// The count in the last request.
-    told_count: u32,
+    sent_count: u32,
 }
 
 /// The time after which a silent series ends: client-go's `finishTime`.
 const OVER_AFTER: Duration = Duration::from_secs(6 * 60);
 /// The interval at which a running series is sent: client-go's `refreshTime`.
-const TELL_EVERY: Duration = Duration::from_secs(30 * 60);
+const SEND_EVERY: Duration = Duration::from_secs(30 * 60);
 
 // === impl Series ===
 
@@ -40,7 +40,7 @@ impl Series {
         let mut is_new = false;
         let heard = self.heard.get_or_insert_with(&series_key, || {
             is_new = true;
-            Heard { event: event.clone(), told: now, told_count: 1 }
+            Heard { event: event.clone(), sent: now, sent_count: 1 }
         });
         if is_new {
             return create(event);
@@ -50,7 +50,7 @@ impl Series {
         if heard.event.count > 2 {
             return Verdict::Skip;
         }
-        heard.tell(now)
+        heard.send(now)
     }
 
     /// Returns the time until some series is due.
@@ -65,14 +65,14 @@ impl Series {
     pub(super) fn look(&mut self, now: MicroTime) -> Vec<Verdict> {
         self.looked = Some(now);
         let is_over = |heard: &Heard| now.since(heard.event.last_time) >= OVER_AFTER;
-        let is_due = |heard: &Heard| heard.event.count > heard.told_count && now.since(heard.told) >= TELL_EVERY;
+        let is_due = |heard: &Heard| heard.event.count > heard.sent_count && now.since(heard.sent) >= SEND_EVERY;
         let due = self.heard.iter().filter(|(_, heard)| is_over(heard) || is_due(heard));
         let due: Vec<String> = due.map(|(key, _)| key.clone()).collect();
         let mut verdicts = Vec::new();
         for key in due {
             let Some(mut heard) = self.heard.remove(&key) else { continue };
-            if heard.event.count > heard.told_count {
-                verdicts.push(heard.tell(now));
+            if heard.event.count > heard.sent_count {
+                verdicts.push(heard.send(now));
             }
             if !is_over(&heard) {
                 self.heard.get_or_insert_with(&key, || heard);
@@ -91,9 +91,9 @@ impl Default for Series {
 // === impl Heard ===
 
 impl Heard {
-    fn tell(&mut self, now: MicroTime) -> Verdict {
-        self.told = now;
-        self.told_count = self.event.count;
+    fn send(&mut self, now: MicroTime) -> Verdict {
+        self.sent = now;
+        self.sent_count = self.event.count;
         let event = &self.event;
         let namespace = event.namespace.to_string();
         let name = event.name.clone();

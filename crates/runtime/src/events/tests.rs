@@ -58,13 +58,13 @@ impl Table {
     }
 
     /// What becomes of it, in short: `create web.11 1 text`, `patch web.11 2 text`, `skip`.
-    fn tell(&mut self, event: Event) -> String {
+    fn send(&mut self, event: Event) -> String {
         short(&self.correlator.correlate(event, self.now, self.is_behind))
     }
 
     fn happens(&mut self, object: &str, message: &str) -> String {
         let event = self.event(object, message);
-        self.tell(event)
+        self.send(event)
     }
 
     fn later(&mut self, seconds: u64) {
@@ -73,14 +73,14 @@ impl Table {
 }
 
 fn short(verdict: &Verdict) -> String {
-    let told = |verb: &str, name: &str, body: &Value| {
+    let reported = |verb: &str, name: &str, body: &Value| {
         let text = body["message"].as_str().unwrap_or_default();
         format!("{verb} {name} {} {text}", body["count"])
     };
     match verdict {
         Verdict::Skip => "skip".into(),
-        Verdict::Create { name, body, .. } => told("create", name, body),
-        Verdict::Patch { name, patch, .. } => told("patch", name, patch),
+        Verdict::Create { name, body, .. } => reported("create", name, body),
+        Verdict::Patch { name, patch, .. } => reported("patch", name, patch),
     }
 }
 
@@ -127,7 +127,7 @@ fn a_new_event_looks_as_upstreams_does() {
     assert_eq!(body, want);
 }
 
-/// client-go compares with "fewer than ten": nine are told one by one, and the tenth is the first to be joined.
+/// client-go compares with "fewer than ten": nine are sent one by one, and the tenth is the first to be joined.
 #[test]
 fn the_tenth_alike_and_all_after_it_are_joined_into_one() {
     let mut table = Table::new();
@@ -140,7 +140,7 @@ fn the_tenth_alike_and_all_after_it_are_joined_into_one() {
     assert!(table.happens("other", "text 13").starts_with("create other"), "another object is not alike");
     let mut event = table.event("web", "text 13");
     event.reason = "FailedCreate".into();
-    assert!(table.tell(event).ends_with(" 1 text 13"), "another reason is not alike");
+    assert!(table.send(event).ends_with(" 1 text 13"), "another reason is not alike");
 }
 
 #[test]
@@ -158,8 +158,8 @@ fn ten_minutes_of_silence_end_the_joining() {
         let mut table = Table::new();
         (1..ALIKE_MAX).for_each(|at| drop(table.happens("web", &at.to_string())));
         table.later(silence);
-        let told = table.happens("web", "next");
-        assert_eq!(told.contains("combined"), joined, "after {silence} s: {told}");
+        let reported = table.happens("web", "next");
+        assert_eq!(reported.contains("combined"), joined, "after {silence} s: {reported}");
     }
 }
 
@@ -182,14 +182,14 @@ fn a_source_sends_25_events_about_an_object_and_then_one_every_five_minutes() {
     assert_ne!(table.happens("other", "same"), "skip", "another object has its own");
     let mut event = table.event("web", "same");
     event.component = "d".into();
-    assert_ne!(table.tell(event), "skip", "another source has its own");
+    assert_ne!(table.send(event), "skip", "another source has its own");
     let mut event = table.event("web", "same");
     event.type_ = EventType::Warning;
-    assert_ne!(table.tell(event), "skip", "warnings are not crowded out");
+    assert_ne!(table.send(event), "skip", "warnings are not crowded out");
     table.later(299);
     assert_eq!(table.happens("web", "same"), "skip");
     table.later(1);
-    assert_eq!(table.happens("web", "same"), "patch web.11 28 same", "what was not told was counted");
+    assert_eq!(table.happens("web", "same"), "patch web.11 28 same", "what was not sent was counted");
     assert_eq!(table.happens("web", "same"), "skip");
 }
 
@@ -221,18 +221,18 @@ fn while_the_sender_is_behind_the_second_alike_is_joined_already() {
 fn what_changes_a_waiting_event_is_sent_with_it() {
     let mut table = Table::new();
     let mut backlog = Backlog::default();
-    let mut tell = |backlog: &mut Backlog, object: &str, text: &str| {
+    let mut send = |backlog: &mut Backlog, object: &str, text: &str| {
         let event = table.event(object, text);
         backlog.push(table.correlator.correlate(event, table.now, false));
     };
-    tell(&mut backlog, "web", "made a");
-    tell(&mut backlog, "api", "made a");
-    tell(&mut backlog, "web", "made a");
-    tell(&mut backlog, "web", "made b");
+    send(&mut backlog, "web", "made a");
+    send(&mut backlog, "api", "made a");
+    send(&mut backlog, "web", "made a");
+    send(&mut backlog, "web", "made b");
     let sent = |backlog: &mut Backlog| backlog.pop().as_ref().map(short).unwrap_or_default();
-    assert_eq!(sent(&mut backlog), "create web.11 2 made a", "told of once, with its count");
-    tell(&mut backlog, "web", "made a");
-    tell(&mut backlog, "web", "made a");
+    assert_eq!(sent(&mut backlog), "create web.11 2 made a", "sent once, with its count");
+    send(&mut backlog, "web", "made a");
+    send(&mut backlog, "web", "made a");
     assert_eq!(sent(&mut backlog), "create api.12 1 made a", "first come, first sent");
     assert_eq!(sent(&mut backlog), "create web.14 1 made b");
     assert_eq!(sent(&mut backlog), "patch web.11 4 made a", "one patch for both");
@@ -279,23 +279,23 @@ fn flood(objects: usize, each: usize, per_sent: usize) -> BTreeMap<String, BTree
             None => {}
         }
     }
-    let mut told: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    let mut reported: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
     for body in server.values() {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let events = told.entry(text(&body["involvedObject"]["name"])).or_default();
+        let events = reported.entry(text(&body["involvedObject"]["name"])).or_default();
         events.insert(text(&body["message"]), body["count"].as_u64().unwrap_or_default());
     }
-    told
+    reported
 }
 
 #[test]
-fn a_flood_loses_no_count_but_those_that_a_source_may_not_tell() {
+fn a_flood_loses_no_count_but_those_that_a_source_may_not_send() {
     let joined = |text: &String| text.starts_with("(combined from similar events): ");
     let floods = [(1, 30, 1), (1, 30, 30), (60, 20, 10), (60, 30, 3), (60, 30, 1_800), (500, 3, 9)];
     for (objects, each, per_sent) in floods {
-        let told = flood(objects, each, per_sent);
-        assert_eq!(told.len(), objects);
-        for (object, events) in told {
+        let reported = flood(objects, each, per_sent);
+        assert_eq!(reported.len(), objects);
+        for (object, events) in reported {
             let what = format!("{object} of {objects} with {each} each: {events:?}");
             assert_eq!(events.values().sum::<u64>(), each.min(SPAM_BURST as usize) as u64, "{what}");
             let alone = events.keys().filter(|text| !joined(text)).count();
@@ -369,15 +369,15 @@ fn a_series_is_sent_at_once_then_every_half_hour_and_at_its_end() {
         table.later(5 * 60);
         assert_eq!(happens(&mut series, &mut table), "skip");
     }
-    let told: Vec<_> = series.look(table.now).iter().map(text).collect();
-    assert_eq!(told, ["patch web.11 9"], "half an hour has passed");
-    assert!(series.look(table.now).is_empty(), "and it is told once");
+    let reported: Vec<_> = series.look(table.now).iter().map(text).collect();
+    assert_eq!(reported, ["patch web.11 9"], "half an hour has passed");
+    assert!(series.look(table.now).is_empty(), "and it is sent once");
     table.later(60);
     assert_eq!(happens(&mut series, &mut table), "skip");
     assert!(series.next_look(table.now).is_some());
     table.later(6 * 60);
-    let told: Vec<_> = series.look(table.now).iter().map(text).collect();
-    assert_eq!(told, ["patch web.11 10"], "it is over");
+    let reported: Vec<_> = series.look(table.now).iter().map(text).collect();
+    assert_eq!(reported, ["patch web.11 10"], "it is over");
     assert_eq!(series.next_look(table.now), None);
     assert!(happens(&mut series, &mut table).starts_with("create"), "a new one begins");
 }

@@ -32,7 +32,7 @@ pub(crate) fn controller(
         let waiting = waiting;
         move || {
             if let Some(panic) = source_panic() {
-                return Err(Unhealthy(format!("one of its sources panicked, and tells nothing any more: {panic}")));
+                return Err(Unhealthy(format!("one of its sources panicked, and sends nothing any more: {panic}")));
             }
             progress.seen(waiting()).judge(STUCK_AFTER).map_err(|stuck| Unhealthy(stuck.to_string()))
         }

@@ -9,7 +9,7 @@ use crate::metrics::Exposition;
 use super::progress::{Seen, Stuck};
 use super::*;
 
-/// A probe with a check that passes and one that fails, unless told otherwise.
+/// A probe with a check that passes and one that fails, unless set otherwise.
 fn health(checks: &[(&str, bool)]) -> Health {
     let health = Health::new();
     for (name, passes) in checks {
@@ -69,8 +69,8 @@ fn texts_are_upstreams() {
 #[test]
 fn reasons_are_shown_to_authorized_users_only() {
     let health = health(&[("bad", false)]);
-    let told = Ask { reasons: Reasons::Told, ..Ask::default() };
-    assert_eq!(health.report(Probe::Livez, &told).text, "[-]bad failed: it is ill\nlivez check failed\n");
+    let reported = Ask { reasons: Reasons::Shown, ..Ask::default() };
+    assert_eq!(health.report(Probe::Livez, &reported).text, "[-]bad failed: it is ill\nlivez check failed\n");
     let one = health.report_one(Probe::Readyz, "bad").unwrap();
     assert_eq!(one, Report { passed: false, text: "internal server error: it is ill\n".into() });
     assert_eq!(health.report_one(Probe::Readyz, "other"), None);

@@ -118,8 +118,8 @@ impl Elector {
 
     /// Sets a function that is called for each event. It runs in the elector's task and must not block: a renewal would
     /// wait.
-    pub fn on_transition(mut self, tell: impl Fn(&Transition) + Send + Sync + 'static) -> Self {
-        self.on_transition = Box::new(tell);
+    pub fn on_transition(mut self, observe: impl Fn(&Transition) + Send + Sync + 'static) -> Self {
+        self.on_transition = Box::new(observe);
         self
     }
 

@@ -370,7 +370,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn time_for_which_the_machine_was_suspended_counts() {
         let slept = Arc::new(AtomicU64::new(86_400));
-        let suspends = Suspends::Told(Arc::clone(&slept));
+        let suspends = Suspends::Given(Arc::clone(&slept));
         let leadership = Leadership::waiting_on(&LeaseOptions::new("kube-system", "test"), "me".into(), suspends);
         let sent = leadership.moment();
         leadership.renewed(sent);

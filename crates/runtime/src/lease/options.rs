@@ -133,7 +133,7 @@ impl LeaseOptions {
     /// Whether the options can work.
     ///
     /// # Errors
-    /// See [`LeaseOptionsError`]; the first problem is told.
+    /// See [`LeaseOptionsError`]; the first problem is returned.
     pub fn validate(&self) -> Result<(), LeaseOptionsError> {
         let Self { lease_duration, renew_deadline, retry_period, .. } = *self;
         let times = [

@@ -32,7 +32,7 @@ pub(super) enum Suspends {
     Machine,
     /// A test: this many seconds.
     #[cfg(test)]
-    Told(std::sync::Arc<std::sync::atomic::AtomicU64>),
+    Given(std::sync::Arc<std::sync::atomic::AtomicU64>),
 }
 
 // === impl Suspends ===
@@ -48,12 +48,12 @@ impl Suspends {
         moment.at.elapsed() + self.slept().least.saturating_sub(moment.slept.most)
     }
 
-    #[cfg_attr(not(test), allow(clippy::unused_self, reason = "a test tells"))]
+    #[cfg_attr(not(test), allow(clippy::unused_self, reason = "a test sets it"))]
     fn slept(&self) -> Slept {
         match self {
             Self::Machine => machine_slept(),
             #[cfg(test)]
-            Self::Told(seconds) => {
+            Self::Given(seconds) => {
                 let slept = Duration::from_secs(seconds.load(std::sync::atomic::Ordering::Relaxed));
                 Slept { least: slept, most: slept }
             }

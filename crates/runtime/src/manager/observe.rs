@@ -103,8 +103,8 @@ impl Manager {
         let waiting = move || queue.len();
         let watched = controller.clone();
         let needs = move || watched.watches();
-        let told = controller.clone();
-        let source_panic = move || told.source_panic();
+        let observed = controller.clone();
+        let source_panic = move || observed.source_panic();
         checks::controller(
             health,
             controller.name(),

@@ -216,6 +216,6 @@ fn resource(group: &str, version: &str, plural: String, kind: String, is_namespa
 }
 
 /// Older servers do not send it; the kind in lower case is upstream's guess.
-fn singular(told: String, kind: &str) -> String {
-    if told.is_empty() { kind.to_lowercase() } else { told }
+fn singular(declared: String, kind: &str) -> String {
+    if declared.is_empty() { kind.to_lowercase() } else { declared }
 }

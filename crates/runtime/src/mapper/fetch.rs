@@ -141,7 +141,7 @@ pub(super) async fn everything(client: &kube::Client, known: &Known, had_core: b
     Ok(all)
 }
 
-/// Discovers what one root tells; none if that has not changed since it had this tag.
+/// Discovers the resources of one root; none if that has not changed since it had this tag.
 async fn root(client: &kube::Client, path: &'static str, tag: Option<&HeaderValue>) -> Result<Option<Part>, Problem> {
     let document = match get(client, path, AGGREGATED, tag).await? {
         Answer::Unchanged => return Ok(None),

@@ -165,7 +165,7 @@ fn proc_is_read_as_the_manual_pages_say() {
     ];
     assert_eq!(facts.values(), want);
     let nothing = Facts::default().values();
-    assert!(nothing.iter().all(|(_, value)| value.is_none()), "what cannot be read is not told: {nothing:?}");
+    assert!(nothing.iter().all(|(_, value)| value.is_none()), "what cannot be read is not reported: {nothing:?}");
 }
 
 #[cfg(target_os = "linux")]

@@ -24,7 +24,7 @@ fn versions_are_called_as_go_calls_them() {
 }
 
 #[test]
-fn suites_that_are_only_gos_are_left_out_and_told() {
+fn suites_that_are_only_gos_are_left_out_and_reported() {
     // names, suites of TLS 1.2 that are spoken, names that are left out
     let rows: [(&[&str], usize, &[&str]); 4] = [
         (&["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"], 1, &[]),

@@ -280,7 +280,7 @@ impl<'a> Behalf<'a> {
         if let Some(owner) = self.creates_beside(call).filter(|_| is_terminating) {
             self.writer.shared.terminating.add(&owner.uid);
         }
-        self.tell(call, &outcome, why);
+        self.record(call, &outcome, why);
         outcome.map_err(|failure| failure.error)
     }
 
@@ -314,7 +314,7 @@ impl<'a> Behalf<'a> {
     }
 
     /// Records the write in the decision log and in an event.
-    fn tell(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>, why: &dyn Reason) {
+    fn record(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>, why: &dyn Reason) {
         match outcome {
             Ok(answer) => {
                 self.log(call, &answer.meta, why, Fate::Written(answer.meta.resource_version.to_string()));
@@ -329,7 +329,7 @@ impl<'a> Behalf<'a> {
                 let meta = answer::as_if_written(&call.key, &call.body);
                 self.log(call, &meta, why, Fate::Failed(decisions::cut(&failure.error)));
                 self.event(|recorder, about| {
-                    if let Some(reason) = why.failure_event().filter(|_| is_told(&call.verb, &failure.error)) {
+                    if let Some(reason) = why.failure_event().filter(|_| is_reported(&call.verb, &failure.error)) {
                         recorder.warning(about, reason, why.failure_note(&failure.said));
                     }
                 });
@@ -347,9 +347,9 @@ impl<'a> Behalf<'a> {
         pass.note(Decision { rule: why.code(), why: decisions::cut(why), write: Some(write), fate });
     }
 
-    fn event(&self, tell: impl FnOnce(&crate::events::Recorder, &About<'_>)) {
+    fn event(&self, record: impl FnOnce(&crate::events::Recorder, &About<'_>)) {
         if let (Some(bound), Some(owner)) = (&self.writer.bound, self.owner) {
-            tell(&bound.recorder, &About::new(&bound.owner_resource, owner));
+            record(&bound.recorder, &About::new(&bound.owner_resource, owner));
         }
     }
 }
@@ -364,7 +364,7 @@ fn is_removed(call: &Call<'_>, answer: &Meta) -> bool {
 }
 
 /// Whether a warning is sent about this failure: upstream sends none where nothing can be done about it.
-fn is_told(verb: &Verb, error: &WriteError) -> bool {
+fn is_reported(verb: &Verb, error: &WriteError) -> bool {
     match error {
         WriteError::NamespaceTerminating | WriteError::NotLeader => false,
         // The object was deleted or replaced, as wanted.

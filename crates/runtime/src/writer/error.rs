@@ -24,7 +24,7 @@ pub enum WriteError {
     /// The write was not sent: another process may lead by now.
     #[error("this process does not lead any more, or cannot be sure that it does")]
     NotLeader,
-    /// The write was sent and its outcome is unknown: no answer came, or one that does not tell (any 5xx). The object
+    /// The write was sent and its outcome is unknown: no answer came, or one that does not show it (any 5xx). The object
     /// is read from the server, and the owner waits until the caches show that state.
     #[error("it is not known whether the write was made: {0}")]
     Unknown(Box<Rejection>),

@@ -1,6 +1,6 @@
 //! Creates under chosen names.
 //!
-//! If the response to a create is lost, or does not tell, the server can be asked for the chosen name at once. If the
+//! If the response to a create is lost, or does not show the outcome, the server can be asked for the chosen name at once. If the
 //! object exists, the create was made, and nothing went wrong. If it does not, the request may still be in flight: the
 //! name is kept, and the next create of the owner for the same purpose uses it, so that the server refuses the second of
 //! the two. The object is then as the first create asked for, and the result says so. Names are kept in memory: a
@@ -125,7 +125,7 @@ impl Behalf<'_> {
                 Tried::Ended(Box::new(Err(failure)))
             }
             (Err(error), outcome) => {
-                tracing::warn!(%error, "an outcome is unknown, and the server does not tell");
+                tracing::warn!(%error, "an outcome is unknown, and the server does not report it");
                 self.keep_name(call, purpose);
                 // It is unknown now whose object has the name.
                 let unknown = |failure: Failure| match failure.error {

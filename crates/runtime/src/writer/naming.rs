@@ -9,7 +9,7 @@ use super::Written;
 pub struct Naming<'a> {
     /// The prefix.
     pub prefix: &'a str,
-    /// What the object is for, such as the node of a daemon pod; empty if the objects of the owner are interchangeable.
+    /// The purpose of the object, such as the node of a daemon pod; empty if the objects of the owner are interchangeable.
     /// The name of a create that may still arrive is used only for the same purpose.
     pub purpose: &'a str,
     /// Whether an object of this name was seen in this pass, and so is counted already.

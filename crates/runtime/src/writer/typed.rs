@@ -240,8 +240,8 @@ mod tests {
         let nonsense = serde_json::from_str::<Value>("<html>").unwrap_err();
         let refused = |code| LiveReadError::Refused { what: what(), code, message: "no".into() };
         let check = |error: LiveReadError, is_unreachable: bool, throttled: Option<Duration>| {
-            let told: crate::Error = unread(&error).into();
-            assert_eq!((told.is_unreachable(), told.throttled()), (is_unreachable, throttled), "{error}: {told}");
+            let seen: crate::Error = unread(&error).into();
+            assert_eq!((seen.is_unreachable(), seen.throttled()), (is_unreachable, throttled), "{error}: {seen}");
         };
         check(LiveReadError::TooSlow { what: what(), within: wait }, false, None);
         check(LiveReadError::Throttled { what: what(), wait }, false, Some(wait));

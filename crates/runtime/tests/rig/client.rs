@@ -246,7 +246,7 @@ async fn a_kind_that_is_defined_is_found_used_and_gone_again() -> Outcome {
     let name = ObjectKey::cluster(&format!("cakes.{group}"));
     client.objects().create(&crd).await?;
     wait_until(&client, &name, conditions::is_crd_established, PATIENCE).await?;
-    // The server tells discovery a moment after it serves.
+    // The server updates discovery a moment after it serves.
     let found = async {
         loop {
             if let Ok(found) = mapper.resource_for(&group, None, "Cake").await {

@@ -1,4 +1,4 @@
-//! A process that leads, decides to create an object, and waits to be told before it sends: the tests of the rig stop it in
+//! A process that leads, decides to create an object, and waits for a command before it sends: the tests of the rig stop it in
 //! between.
 //!
 //! `rig-leader <namespace> <lease> <identity> <config map>`; it says `decided` when it leads and the request is on its

@@ -93,7 +93,7 @@ impl Process {
         if status.success() { Ok(()) } else { Err(format!("kill {signal} {pid}: {status}").into()) }
     }
 
-    /// Tells it to send what it has decided, and answers what came of it.
+    /// Makes it send what it has decided, and answers what came of it.
     async fn send(mut self) -> Result<String, Box<dyn std::error::Error>> {
         self.words.write_all(b"now\n").await?;
         let verdict = self.next().await?;

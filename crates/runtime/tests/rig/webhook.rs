@@ -21,7 +21,7 @@ type Error = Box<dyn std::error::Error>;
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A webhook server that runs, as the API server is told of it.
+/// A webhook server that runs, as it is registered with the API server.
 struct Hooks {
     url: String,
     bundle: String,

@@ -255,23 +255,24 @@ async fn client_certificates_are_shown_and_believed_by_authority() -> Outcome {
 }
 
 #[tokio::test]
-async fn names_versions_and_protocols_are_as_told() -> Outcome {
+async fn names_versions_and_protocols_are_as_configured() -> Outcome {
     let folder = Folder::new("sni")?;
     let authority = Authority::new("one")?;
     let own = authority.issue("own", &["a.example.com"], &[])?;
-    let told = authority.issue("told", &["b.example.com"], &[])?;
+    let reported = authority.issue("told", &["b.example.com"], &[])?;
     let other = authority.issue("other", &["127.0.0.1"], &[])?;
     let sni = |name: &str, issued: &Issued, names: &[&str]| -> io::Result<SniCertificate> {
         let CertificateSource::Files { certificate, key } = folder.pair(name, issued)? else { unreachable!() };
         Ok(SniCertificate::new(certificate, key, names.iter().map(|&name| name.to_owned()).collect()))
     };
     let mut tls = Tls::new(folder.pair("tls", &other)?);
-    tls.sni = vec![sni("own", &own, &[])?, sni("told", &told, &["*.Example.org"])?];
+    tls.sni = vec![sni("own", &own, &[])?, sni("told", &reported, &["*.Example.org"])?];
     tls.min_version = TlsVersion::Tls13;
     tls.http2 = false;
     let running = Running::start(ServeOptions::default().with_tls(tls)).await?;
     let client = Client::believing_anybody();
-    let rows = [("a.example.com", &own), ("x.example.org", &told), ("b.example.com", &other), ("127.0.0.1", &other)];
+    let rows =
+        [("a.example.com", &own), ("x.example.org", &reported), ("b.example.com", &other), ("127.0.0.1", &other)];
     for (name, want) in rows {
         assert_eq!(client.leaf_named(running.address, name).await?, want.der, "{name}");
     }

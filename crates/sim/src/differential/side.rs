@@ -105,13 +105,11 @@ impl Side {
         std::fs::create_dir_all(&setting.scratch)?;
         let directory = setting.scratch.display().to_string();
         let rig = Rig::start(&directory, &format!("rig-{name}"), Setup::ALL_CONTROLLERS.auditing_requests()).await?;
-        let nodes = NodesOptions {
-            zones: vec!["east".to_owned(), "west".to_owned()],
-            provisioner: Some(ProvisionerOptions::default()),
-            attacher: Some(AttacherOptions { delay: Duration::from_millis(100) }),
-            devices: Some(DevicesOptions::default()),
-            ..NodesOptions::count(NODES)
-        };
+        let nodes = NodesOptions::count(NODES)
+            .zones(["east", "west"])
+            .provisioner(ProvisionerOptions::default())
+            .attacher(AttacherOptions::default().delay(Duration::from_millis(100)))
+            .devices(DevicesOptions::default());
         let cluster =
             TestCluster::builder().nodes_with(nodes).metrics().manager_options(|options| options.namespace = None);
         let cluster = cluster.start_on(rig.kubeconfig()).await?;

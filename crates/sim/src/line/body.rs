@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Frame;
-use steersman_apiserver::http::Body as Answer;
+use steersman_apiserver::Body as Answer;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::BoxError;
 

@@ -7,7 +7,7 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::{Value, json};
 use steersman_apiserver::ApiServer;
-use steersman_apiserver::http::Body as Answer;
+use steersman_apiserver::Body as Answer;
 use tower::Service as _;
 
 /// The answer to a list, or to a watch that brings the state first, as of a revision.

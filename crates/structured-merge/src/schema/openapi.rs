@@ -25,6 +25,7 @@ pub struct Definitions {
 
 /// Why a schema is no description of types.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SchemaError {
     /// A reference to a definition that does not exist.
     #[error("schema error: no type found matching: {0}")]

@@ -20,11 +20,11 @@ use crate::Failure;
 /// The namespace and the name of the Service of the metrics.
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "simulated-metrics";
-/// The time after which a server does not see an API that it has been told about.
+/// The time after which a server does not see an API that was registered with it.
 const SEEN_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Serves the metrics on the loopback interface, and tells a kube-apiserver about them, which runs on the same machine. Returns
+/// Serves the metrics on the loopback interface, and registers them with a kube-apiserver, which runs on the same machine. Returns
 /// when they are available.
 pub(super) async fn register(client: &Client, metrics: &Metrics, stop: CancellationToken) -> Result<(), Failure> {
     let certificate = CertificateSource::SelfSigned { names: vec!["localhost".to_owned()] };

@@ -28,7 +28,7 @@ impl TestCluster {
             match look().await {
                 Ok(Ok(value)) => return Ok(value),
                 Err(failed) => {
-                    return Err(self.failure(&format!("cannot tell: {what}; looking failed: {failed:?}")).await);
+                    return Err(self.failure(&format!("cannot decide: {what}; looking failed: {failed:?}")).await);
                 }
                 Ok(Err(seen)) if Instant::now() > deadline => {
                     return Err(self.failure(&format!("never happened: {what}; seen last: {seen}")).await);

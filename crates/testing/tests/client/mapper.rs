@@ -111,7 +111,7 @@ fn broken(server: &ApiServer, path: &'static str, old: bool) -> kube::Client {
         let server = server.clone();
         async move {
             if request.uri().path() == path {
-                let mut refusal = http::Response::new(steersman_apiserver::http::Body::whole("down".to_owned()));
+                let mut refusal = http::Response::new(steersman_apiserver::Body::whole("down".to_owned()));
                 *refusal.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
                 return Ok::<_, BoxError>(refusal);
             }
@@ -232,7 +232,7 @@ async fn a_root_that_is_refused_or_not_found_is_a_failure_and_its_kinds_are_kept
                 let code = code.filter(|_| request.uri().path() == root);
                 async move {
                     let Some(code) = code else { return Ok::<_, BoxError>(server.oneshot(request).await?) };
-                    let mut refused = http::Response::new(steersman_apiserver::http::Body::whole("no".to_owned()));
+                    let mut refused = http::Response::new(steersman_apiserver::Body::whole("no".to_owned()));
                     *refused.status_mut() = code;
                     Ok(refused)
                 }

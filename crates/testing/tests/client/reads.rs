@@ -154,7 +154,7 @@ async fn a_cache_that_never_shows_a_write_is_passed_by() -> Result<(), Failure> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_client_reads_types_views_metadata_and_what_is_told_at_run_time() -> Result<(), Failure> {
+async fn one_client_reads_types_views_metadata_and_what_is_learned_at_run_time() -> Result<(), Failure> {
     let cluster = TestCluster::builder().define(crate::support::cakes("v1")).start().await?;
     let (cluster, client) = started(cluster).await?;
     let mut pod = objects::pod("web");

@@ -8,7 +8,7 @@ use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use parking_lot::Mutex;
 use steersman_apiserver::ApiServer;
-use steersman_apiserver::http::Body as Answer;
+use steersman_apiserver::Body as Answer;
 use tower::{BoxError, Service};
 
 #[derive(Clone)]

@@ -43,7 +43,7 @@ pub(crate) struct Candidate {
 impl World {
     pub(crate) fn new() -> Self {
         let clock = Clock::starting_at(EPOCH);
-        let server = ApiServer::new(Options { clock: clock.clone(), ..Options::default() });
+        let server = ApiServer::new(Options::default().clock(clock.clone()));
         Self { client: Client::new(server.clone(), "default"), server, clock }
     }
 

@@ -135,9 +135,9 @@ async fn an_invalid_finalizer_name_is_reported_once() -> Result<(), Failure> {
     let cluster = TestCluster::builder().with(buckets(&diary, "unqualified")).start().await?;
     cluster.create(config("a", &[], &[])).await?;
     cluster.advance(HOUR).await;
-    let told = diary.take();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("terminal: true") && told[0].contains("use one like"), "{told:?}");
+    let reported = diary.take();
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(reported[0].contains("terminal: true") && reported[0].contains("use one like"), "{reported:?}");
     cluster.stop().await
 }
 
@@ -149,10 +149,10 @@ async fn a_server_that_is_away_is_seen_through_the_finalizer() -> Result<(), Fai
     cluster.faults().on(Verb::Patch, "configmaps").next(1).happens(Fault::LoseRequest);
     cluster.create(config("a", &[], &[])).await?;
     cluster.settle().await?;
-    let told = diary.take();
+    let reported = diary.take();
     let want = format!("terminal: false, unreachable: true: cannot add the finalizer {NAME}, so nothing was applied: ");
-    assert!(told.first().is_some_and(|line| line.starts_with(&want)), "{told:?}");
-    assert_eq!(told.last().map(String::as_str), Some("made a"), "and it goes on");
+    assert!(reported.first().is_some_and(|line| line.starts_with(&want)), "{reported:?}");
+    assert_eq!(reported.last().map(String::as_str), Some("made a"), "and it goes on");
     cluster.stop().await
 }
 

@@ -21,10 +21,7 @@ use crate::support::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_standby_is_warm_and_takes_over_without_a_full_list() -> Result<(), Failure> {
-    let server = ApiServer::new(steersman_apiserver::Options {
-        clock: Clock::default(),
-        ..steersman_apiserver::Options::default()
-    });
+    let server = ApiServer::new(steersman_apiserver::Options::default().clock(Clock::default()));
     let client = kube::Client::new(server.clone(), "default");
     let diary = Diary::default();
     let start = |identity: &'static str| -> Result<_, Failure> {
@@ -118,7 +115,7 @@ async fn a_cache_of_another_cluster_does_not_keep_a_new_leader_from_work() -> Re
     Ok(())
 }
 
-/// How many pods the controllers asked for; of who leads, events tell too.
+/// How many pods the controllers asked for; leaders record events, too.
 fn pods_written(cluster: &TestCluster) -> usize {
     cluster.last_writes().iter().filter(|write| write.resource == "pods").count()
 }
@@ -242,12 +239,12 @@ async fn a_shadow_decides_everything_and_sends_nothing() -> Result<(), Failure> 
     assert!(leader.manager.leadership().is_leading(), "a shadow does not take the lease from who leads");
     assert!(cluster.last_writes().is_empty(), "neither writes nor events: {:?}", cluster.last_writes());
     let log = cluster.manager().decisions().for_key("one-pod-each", &ObjectKey::new(cluster.namespace(), "a"));
-    let told = log.first().map(ToString::to_string).unwrap_or_default();
+    let reported = log.first().map(ToString::to_string).unwrap_or_default();
     for want in ["NoPod: there is no pod", "create pods", "not sent (shadow mode)"] {
-        assert!(told.contains(want), "{want} is not in: {told}");
+        assert!(reported.contains(want), "{want} is not in: {reported}");
     }
     let version = made.metadata.resource_version.unwrap_or_default();
-    assert!(told.contains(&version), "what was seen is told, too: {told}");
+    assert!(reported.contains(&version), "what was seen is reported, too: {reported}");
     leader.stop().await?;
     cluster.stop().await
 }

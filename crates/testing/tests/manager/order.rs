@@ -76,7 +76,7 @@ async fn a_runnable_that_panics_or_does_not_end_is_named() -> Result<(), Failure
     stop.cancel();
     let begun = tokio::time::Instant::now();
     let ended = manager.run(stop).await;
-    // Nothing had started when it was told to stop.
+    // Nothing had started when the stop was requested.
     assert!(ended.is_ok(), "{ended:?}");
 
     let (manager, _) = embedded(ManagerOptions::default().shutdown_within(SOON))?;

@@ -30,7 +30,7 @@ impl Reconciler for Hopeless {
     }
 }
 
-/// A minute for each retry so far, and tells when it lets go of a key.
+/// A minute for each retry so far, and notes when it lets go of a key.
 struct Minutes(Diary);
 
 impl RateLimiter<ObjectKey> for Minutes {

@@ -145,11 +145,11 @@ async fn a_running_controller_takes_triggers_events_and_late_watches() -> Result
 #[tokio::test(start_paused = true)]
 async fn the_first_pass_comes_after_all_caches_are_filled_and_delivered() -> Result<(), Failure> {
     const PODS: usize = 50;
-    /// Notes how many pods it finds in the cache, and how many the handler was told of.
+    /// Notes how many pods it finds in the cache, and how many the handler received.
     struct Counting(Diary, Lister<Typed<Pod>>, Arc<AtomicUsize>);
     impl Reconciler for Counting {
         async fn reconcile(&self, _: &Context, _: &ObjectKey) -> Result<Action, Error> {
-            self.0.note(format!("{} cached, {} told", self.1.list().len(), self.2.load(Ordering::Relaxed)));
+            self.0.note(format!("{} cached, {} received", self.1.list().len(), self.2.load(Ordering::Relaxed)));
             Ok(Action::Done)
         }
     }
@@ -163,19 +163,19 @@ async fn the_first_pass_comes_after_all_caches_are_filled_and_delivered() -> Res
     }
     let manager = Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
     let diary = Diary::default();
-    let told = Arc::new(AtomicUsize::new(0));
-    let count = told.clone();
+    let reported = Arc::new(AtomicUsize::new(0));
+    let count = reported.clone();
     let counted = move |_: &Change<Typed<Pod>>| {
         count.fetch_add(1, Ordering::Relaxed);
         Keys::default()
     };
-    let counting = Counting(diary.clone(), manager.lister(), told);
+    let counting = Counting(diary.clone(), manager.lister(), reported);
     manager.controller::<ResourceQuota>("counting").watches::<Pod>(counted).reconcile_with(counting);
     let running = Running::start(manager);
     cluster.advance(Duration::from_secs(4)).await;
     assert!(diary.take().is_empty(), "the pods are not there yet");
     cluster.advance(Duration::from_secs(30)).await;
-    assert_eq!(diary.take(), [format!("{PODS} cached, {PODS} told")]);
+    assert_eq!(diary.take(), [format!("{PODS} cached, {PODS} received")]);
     running.stop().await?;
     cluster.stop().await
 }
@@ -242,7 +242,7 @@ async fn a_source_that_panics_stops_no_other_source_and_health_reports_it() -> R
     assert_eq!(seen, ["a", "b", "tick"], "other sources and other controllers go on");
     for asked in Probe::ALL {
         let report = probe(cluster.manager(), asked);
-        let want = "[-]deaf failed: one of its sources panicked, and tells nothing any more: at once";
+        let want = "[-]deaf failed: one of its sources panicked, and sends nothing any more: at once";
         assert!(!report.passed && report.text.contains(want), "{asked:?}: {}", report.text);
         assert!(report.text.contains("[+]other ok"), "{asked:?}: {}", report.text);
     }

@@ -130,7 +130,7 @@ pub(crate) fn lease(identity: &str) -> LeaseOptions {
     LeaseOptions::new("default", "lease").identity(identity).release_on_exit()
 }
 
-/// What `/readyz?verbose` tells those who may know.
+/// What `/readyz?verbose` shows to those who may know.
 pub(crate) fn ready(manager: &Manager) -> Report {
     probe(manager, Probe::Readyz)
 }
@@ -138,6 +138,6 @@ pub(crate) fn ready(manager: &Manager) -> Report {
 pub(crate) fn probe(manager: &Manager, probe: Probe) -> Report {
     let mut ask = Ask::default();
     ask.verbose = true;
-    ask.reasons = Reasons::Told;
+    ask.reasons = Reasons::Shown;
     manager.health().report(probe, &ask)
 }

@@ -18,7 +18,7 @@ fn switched(is_up: &Arc<AtomicBool>) -> impl FnMut(&str) -> Fate + Send + use<> 
     move |_| if is_up.load(Ordering::Relaxed) { Fate::Served } else { Fate::Lost }
 }
 
-fn tell(world: &World, note: &str) {
+fn send(world: &World, note: &str) {
     world.recorder.for_component("test").normal(&About::new(&SETS, &world.owner), "Reason", note);
 }
 
@@ -26,7 +26,7 @@ fn tell(world: &World, note: &str) {
 async fn the_tenth_alike_is_joined_with_all_after_it() {
     let world = World::new().await;
     for at in 1..=14 {
-        tell(&world, &format!("text {at}"));
+        send(&world, &format!("text {at}"));
     }
     moment().await;
     let events = world.events().await;
@@ -41,14 +41,14 @@ async fn the_tenth_alike_is_joined_with_all_after_it() {
 async fn events_of_a_source_that_sends_too_many_are_dropped() {
     let world = World::new().await;
     for _ in 0..100 {
-        tell(&world, "same");
+        send(&world, "same");
         moment().await;
     }
     assert_eq!(world.seen.event_requests().len(), 25);
     assert_eq!(world.events().await[0].3, 25);
     tokio::time::sleep(Duration::from_secs(301)).await;
-    tell(&world, "same");
-    tell(&world, "same");
+    send(&world, "same");
+    send(&world, "same");
     moment().await;
     assert_eq!(world.seen.event_requests().len(), 26, "one every five minutes");
     assert_eq!(world.events().await[0].3, 101, "and what was not sent was counted");
@@ -59,11 +59,11 @@ async fn events_of_a_source_that_sends_too_many_are_dropped() {
 async fn events_recorded_at_once_are_sent_at_once_and_all_counted() {
     let world = World::new().await;
     for _ in 0..100 {
-        tell(&world, "same");
+        send(&world, "same");
     }
     moment().await;
     assert_eq!(world.seen.event_requests().len(), 1);
-    assert_eq!(world.events().await[0].3, 25, "as many as a source may tell");
+    assert_eq!(world.events().await[0].3, 25, "as many as a source may send");
     world.stop().await;
 }
 
@@ -71,7 +71,7 @@ async fn events_recorded_at_once_are_sent_at_once_and_all_counted() {
 async fn an_event_waits_for_the_server_but_not_for_ever() {
     let is_up = Arc::new(AtomicBool::new(false));
     let world = World::with(switched(&is_up)).await;
-    tell(&world, "patient");
+    send(&world, "patient");
     tokio::time::sleep(Duration::from_secs(60)).await;
     let tries = world.seen.event_requests().len();
     assert!((6..=8).contains(&tries), "ten seconds apart: {tries}");
@@ -80,12 +80,12 @@ async fn an_event_waits_for_the_server_but_not_for_ever() {
     assert_eq!(world.events().await.len(), 1, "it arrived");
 
     is_up.store(false, Ordering::Relaxed);
-    tell(&world, "impatient");
+    send(&world, "impatient");
     let before = world.seen.event_requests().len();
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(world.seen.event_requests().len() - before, 12, "tried so often, and then given up");
     is_up.store(true, Ordering::Relaxed);
-    tell(&world, "next");
+    send(&world, "next");
     moment().await;
     let texts: Vec<_> = world.events().await.into_iter().map(|event| event.2).collect();
     assert_eq!(texts, ["patient", "next"]);
@@ -95,7 +95,7 @@ async fn an_event_waits_for_the_server_but_not_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn what_the_server_refuses_is_given_up_at_once() {
     let world = World::with(|_| Fate::Refused(403, None)).await;
-    tell(&world, "unwanted");
+    send(&world, "unwanted");
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(world.seen.event_requests().len(), 1);
     world.stop().await;
@@ -104,12 +104,12 @@ async fn what_the_server_refuses_is_given_up_at_once() {
 #[tokio::test(start_paused = true)]
 async fn an_event_that_is_gone_is_created_again_with_its_count() {
     let world = World::new().await;
-    tell(&world, "same");
+    send(&world, "same");
     moment().await;
     let request = Request::delete(EVENTS).body(Vec::new()).unwrap();
     world.client.request::<Value>(request).await.unwrap();
     assert_eq!(world.events().await, []);
-    tell(&world, "same");
+    send(&world, "same");
     moment().await;
     assert_eq!(world.events().await[0].3, 2);
     world.stop().await;
@@ -122,7 +122,7 @@ async fn the_last_events_are_sent_before_the_end_within_a_bounded_time() {
         let client = world.client.clone();
         let start = tokio::time::Instant::now();
         for at in 0..3 {
-            tell(&world, &format!("last {at}"));
+            send(&world, &format!("last {at}"));
         }
         // The first of them is on its way when the end comes.
         moment().await;
@@ -141,7 +141,7 @@ async fn events_of_the_newer_api_come_in_series() {
     options.instance = "test-1".into();
     let world = World::with_events(options, |_| Fate::Served).await;
     for _ in 0..5 {
-        tell(&world, "same");
+        send(&world, "same");
     }
     moment().await;
     let path = "/apis/events.k8s.io/v1/namespaces/default/events";
@@ -152,6 +152,6 @@ async fn events_of_the_newer_api_come_in_series() {
     assert_eq!((&event["reportingInstance"], &event["regarding"]["name"]), (&"test-1".into(), &"web".into()));
     tokio::time::sleep(Duration::from_secs(13 * 60)).await;
     let list = world.get(path).await.unwrap();
-    assert_eq!(list["items"][0]["series"]["count"], 5, "the series is over, and its count is told");
+    assert_eq!(list["items"][0]["series"]["count"], 5, "the series is over, and its count is sent");
     world.stop().await;
 }

@@ -165,7 +165,7 @@ impl World {
 
     pub(crate) async fn with_events(events: EventOptions, fates: impl FnMut(&str) -> Fate + Send + 'static) -> Self {
         let clock = Clock::starting_at(Time::from_unix(1_794_744_000));
-        let server = ApiServer::new(Options { clock: clock.clone(), ..Options::default() });
+        let server = ApiServer::new(Options::default().clock(clock.clone()));
         let client = kube::Client::new(server.clone(), "default");
         let seen =
             Seen { server, requests: Arc::default(), bodies: Arc::default(), fates: Arc::new(Mutex::new(fates)) };

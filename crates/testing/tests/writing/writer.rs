@@ -8,7 +8,7 @@ use steersman_runtime::{Patch, Propagation, WriteError};
 
 use crate::support::*;
 
-/// The lines of the log's entries that tell of writes.
+/// The lines of the log's entries about writes.
 fn decisions(world: &World) -> Vec<String> {
     let entries = world.log.entries(&Filter::default());
     entries.iter().flat_map(|entry| entry.decisions.iter().map(ToString::to_string)).collect()
@@ -30,9 +30,9 @@ async fn without_leadership_nothing_is_sent() {
     pass.end(Outcome::Done);
     moment().await;
     assert_eq!(world.seen.writes(), [""; 0]);
-    assert_eq!(world.events().await, [], "nobody is told of what did not happen");
-    let told = decisions(&world);
-    assert!(told.len() == 2 && told[0].contains("does not lead any more"), "{told:?}");
+    assert_eq!(world.events().await, [], "no event says what did not happen");
+    let reported = decisions(&world);
+    assert!(reported.len() == 2 && reported[0].contains("does not lead any more"), "{reported:?}");
     world.stop().await;
 }
 
@@ -131,10 +131,10 @@ async fn a_write_and_its_failure_have_events_about_the_owner() {
     assert!(matches!(gone, Err(WriteError::NotFound)), "{gone:?}");
     world.writer.unowned().create_in(Some("default"), &CONFIG_MAPS, config_map("c"), &why).await.unwrap();
     moment().await;
-    let told = |type_: &str, reason: &str, text: &str| (type_.to_owned(), reason.to_owned(), text.to_owned(), 1);
+    let reported = |type_: &str, reason: &str, text: &str| (type_.to_owned(), reason.to_owned(), text.to_owned(), 1);
     let want = [
-        told("Normal", "Wrote", "Wrote a in test 7"),
-        told("Warning", "FailedWrite", "Error writing: configmaps \"a\" already exists"),
+        reported("Normal", "Wrote", "Wrote a in test 7"),
+        reported("Warning", "FailedWrite", "Error writing: configmaps \"a\" already exists"),
     ];
     assert_eq!(world.events().await, want, "a pod that is gone already is no failure, and nobody owns the last one");
     let list = world.get("/api/v1/namespaces/default/events").await.unwrap();

@@ -29,7 +29,7 @@ pub(super) struct Field {
     pub(super) holds: Holds,
 }
 
-/// Where the value of a field is in JSON.
+/// The place of a field's value in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Under its name.
@@ -40,7 +40,7 @@ pub(super) enum Place {
     Whole,
 }
 
-/// How many values a field has.
+/// The number of values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Often {
     Once,
@@ -48,7 +48,7 @@ pub(super) enum Often {
     Map,
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Holds {
     Text,

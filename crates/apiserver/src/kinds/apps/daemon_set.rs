@@ -21,12 +21,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .converted(|object| note(object, generation_of(object)))
     .prepared(prepare)
     .validated(|new, old, errors| {
-        let path = Path::new("spec");
-        if let Some(old) = old {
-            let at = path.child("selector");
-            check::immutable_selector(&new["spec"]["selector"], &old["spec"]["selector"], &at, errors);
-        }
-        spec(&new["spec"], &path, errors);
+        workload::lasting_selector(new, old, errors);
+        spec(&new["spec"], &Path::new("spec"), errors);
     })
     // A write of the status keeps the generation of the template.
     .status_prepared(|new, old, _| note(new, generation_of(old)))

@@ -21,12 +21,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .prepared(workload::prepare)
     .warned(warnings::workload)
     .validated(|new, old, errors| {
-        let path = Path::new("spec");
-        spec(&new["spec"], &path, errors);
-        if let Some(old) = old {
-            let at = path.child("selector");
-            check::immutable_selector(&new["spec"]["selector"], &old["spec"]["selector"], &at, errors);
-        }
+        spec(&new["spec"], &Path::new("spec"), errors);
+        workload::lasting_selector(new, old, errors);
     })
     .status_validated(|new, old, errors| {
         validate_meta_update(new, old, errors);

@@ -94,7 +94,7 @@ fn update(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
-/// What cannot change any more is checked only in a new set.
+/// Checks a spec. Fields that cannot change any more are checked only in a new set.
 fn spec(spec: &Value, is_new: bool, path: &Path, errors: &mut Errors) {
     let at = path.child("podManagementPolicy");
     match text(&spec["podManagementPolicy"]) {

@@ -109,7 +109,8 @@ fn is_same_kind(new: &Value, old: &Value) -> bool {
     ["apiVersion", "kind"].iter().all(|field| text(&new[field]) == text(&old[field]))
 }
 
-/// What is scaled has a group, but for ReplicationControllers, the only kind of the core group that can be scaled.
+/// Checks the version of a target. It has a group, except for ReplicationControllers, the only kind of the core group
+/// that can be scaled.
 fn target_version(target: &Value, path: &Path, errors: &mut Errors) {
     let version = text(&target["apiVersion"]);
     let problem = match version.split('/').collect::<Vec<_>>()[..] {

@@ -92,7 +92,7 @@ fn default(job: &mut Value) {
     });
 }
 
-/// What is filled in of a job's spec wherever it stands.
+/// Sets the defaults of a job's spec wherever it stands.
 pub(crate) fn template_defaults(spec: &mut Value) {
     pod::defaults::template(spec);
     if let Some(policy) = object_mut(spec, "podFailurePolicy") {
@@ -330,7 +330,7 @@ fn update(new: &Value, old_job: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
-/// The template stays, but a job that is suspended and has no pods may still be told where to run.
+/// The template stays, but a job that is suspended and has no pods may still get other scheduling rules.
 fn template_update(new: &Value, old_job: &Value, path: &Path, errors: &mut Errors) {
     let mut old = old_job["spec"]["template"].clone();
     let template = &new["template"];
@@ -364,7 +364,7 @@ fn template_update(new: &Value, old_job: &Value, path: &Path, errors: &mut Error
     }
 }
 
-/// A job that is suspended may also be told how much its pods ask for.
+/// A job that is suspended may also get other resources for its pods.
 fn keep_resources(new: &Value, old: &mut Value) {
     for list in ["containers", "initContainers"] {
         let containers = items(&new[list]);

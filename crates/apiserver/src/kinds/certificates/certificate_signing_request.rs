@@ -103,7 +103,7 @@ const USAGES: &[&str] = &[
     "timestamping",
 ];
 
-/// What a path may write.
+/// The part of a request that a path may write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Allowed {
     /// Neither the certificate nor an approval.
@@ -209,7 +209,7 @@ fn parse(encoded: &str) -> Result<CertReq, String> {
     Ok(parsed)
 }
 
-/// What is wrong with a request, metadata aside. What was wrong before is not held against a change.
+/// Checks a request, metadata aside. Errors that it had before are not held against a change.
 fn whole(request: &Value, old: Option<&Value>, errors: &mut Errors) {
     let spec = &request["spec"];
     let path = Path::new("spec");

@@ -28,7 +28,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     })
     .with_strategy(Strategy { create_on_update: true, defaults_name: true, ..Strategy::DEFAULT });
 
-/// What a container's limits leave open: the default follows the maximum, the default request the default.
+/// Sets the defaults of a container's limits: the default follows the maximum, the default request the default.
 fn limit_defaults(object: &mut Value) {
     let Some(spec) = object_mut(object, "spec") else { return };
     each_mut(spec, "limits", |limit| {

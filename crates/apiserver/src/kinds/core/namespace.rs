@@ -87,7 +87,7 @@ fn prepare(new: &mut Value, old: Option<&Value>) {
     label_with_name(new);
 }
 
-/// What is wrong with the finalizers in the spec.
+/// Checks the finalizers in the spec.
 pub(crate) fn validate_finalizers(namespace: &Value, errors: &mut Errors) {
     finalizers(&namespace["spec"]["finalizers"], &Path::new("spec").child("finalizers"), errors);
 }

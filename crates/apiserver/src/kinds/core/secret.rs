@@ -42,7 +42,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .with_strategy(Strategy { selectable_fields: &[SelectableField::at("type")], ..Strategy::DEFAULT })
     .printed(&[Cell::Name, Cell::Text("/type"), Cell::Count("/data"), Cell::Age]);
 
-/// What Go's `tls.X509KeyPair` says of a pair without PEM in it. Whether key and certificate match is not looked at.
+/// Returns the error of Go's `tls.X509KeyPair` for a pair without PEM in it. Whether key and certificate match is not
+/// looked at.
 fn key_pair_problem(data: &Value) -> Option<String> {
     let lacks_pem = |field: &str| {
         let decoded = BASE64.decode(text(&data[field])).unwrap_or_default();

@@ -3,12 +3,11 @@
 use serde_json::Value;
 use steersman_base::validation::{dns1123_label, dns1123_subdomain};
 
-use super::conditions;
+use super::{COMMON, conditions};
 use crate::field::{Errors, FieldError, Path};
+use crate::kinds::Rules;
 use crate::kinds::shared::check::problems;
 use crate::kinds::shared::json::{default_zero_to, each, flag, is_empty, is_set, items, number, text, with};
-use crate::kinds::{NameRule, Rules};
-use crate::registry::strategy::Strategy;
 use crate::table::{Cell, cell};
 
 const EXEMPT: &str = "exempt";
@@ -16,16 +15,12 @@ const PRECEDENCE_MAX: i64 = 10_000;
 const VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 
 /// The rules of FlowSchemas.
-pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+pub(crate) static RULES: Rules = COMMON
     .defaulted(|object| with(object, "spec", |spec| default_zero_to(spec, "matchingPrecedence", 1000)))
-    .rechecked()
     .validated(|new, _, errors| {
         spec(&new["spec"], text(&new["metadata"]["name"]), &Path::new("spec"), errors);
         conditions(&new["status"], errors);
     })
-    .status_validated(|new, _, errors| conditions(&new["status"], errors))
-    .status_resets(&["metadata", "spec"])
-    .with_strategy(Strategy::GENERATION)
     .printed(&[
         Cell::Name,
         Cell::Text("/spec/priorityLevelConfiguration/name"),

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::conditions;
+use super::{COMMON, conditions};
 use crate::field::{Errors, FieldError, Path};
+use crate::kinds::Rules;
 use crate::kinds::shared::json::{default_to, default_zero_to, is_set, number, object_mut, text};
-use crate::kinds::{NameRule, Rules};
-use crate::registry::strategy::Strategy;
 use crate::table::{Cell, TableRow};
 
 const EXEMPT: &str = "exempt";
@@ -15,7 +14,7 @@ const QUEUES_MAX: i64 = 10_000_000;
 const HASH_BITS_MAX: f64 = 60.0;
 
 /// The rules of PriorityLevelConfigurations.
-pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+pub(crate) static RULES: Rules = COMMON
     .defaulted(|object| {
         let Some(spec) = object_mut(object, "spec") else { return };
         for (kind, shares) in [("exempt", 0), ("limited", 30)] {
@@ -31,14 +30,10 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             }
         }
     })
-    .rechecked()
     .validated(|new, _, errors| {
         spec(&new["spec"], text(&new["metadata"]["name"]), &Path::new("spec"), errors);
         conditions(&new["status"], errors);
     })
-    .status_validated(|new, _, errors| conditions(&new["status"], errors))
-    .status_resets(&["metadata", "spec"])
-    .with_strategy(Strategy::GENERATION)
     .printed(&[
         Cell::Name,
         Cell::Text("/spec/type"),

@@ -31,7 +31,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
     .after_delete(|registry, address| set_named(registry, address, false))
     .printed(&[Cell::Name, Cell::Made(parent), Cell::Age]);
 
-/// Tells the allocator of Services that this address is taken, or is free again.
+/// Notifies the allocator of Services that this address is taken, or is free again.
 pub(crate) fn set_named(registry: &Registry, address: &Value, is_named: bool) {
     if let Ok(ip) = meta_text(address, "name").parse() {
         registry.services.set_named(ip, is_named);

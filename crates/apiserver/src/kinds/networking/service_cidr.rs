@@ -25,7 +25,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .status_resets(&["metadata", "spec"])
     .after_write(|registry, stored| {
         if let Ok(range) = stored.parse() {
-            tell_allocator(registry, &range);
+            update_allocator(registry, &range);
         }
     })
     .after_delete(|registry, range| {
@@ -38,8 +38,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .with_strategy(Strategy { status_keeps_metadata: USER_METADATA, ..Strategy::DEFAULT })
     .printed(&[Cell::Name, Cell::Joined("/spec/cidrs", ""), Cell::Age]);
 
-/// Tells the allocator of Services which ranges there are. A range without a condition is ready: no controller may run.
-pub(crate) fn tell_allocator(registry: &Registry, range: &Value) {
+/// Updates the ranges of the allocator of Services. A range without a condition is ready: no controller may run.
+pub(crate) fn update_allocator(registry: &Registry, range: &Value) {
     let networks: Vec<_> = items(&range["spec"]["cidrs"]).iter().filter_map(|cidr| text(cidr).parse().ok()).collect();
     let mut conditions = items(&range["status"]["conditions"]).iter();
     let ready = conditions.find(|condition| text(&condition["type"]) == "Ready");

@@ -73,7 +73,7 @@ fn pool(pool: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
-/// Where the devices are: in one place, or each says so itself.
+/// Checks where the devices are: in one place, or each device names its own.
 fn places(spec: &Value, path: &Path, errors: &mut Errors) {
     let mut set: Vec<&str> = Vec::new();
     if let Some(name) = spec["nodeName"].as_str() {

@@ -50,7 +50,7 @@ pub(crate) fn show(name: &str, value: &Value) -> Shown {
     Shown::Text(text)
 }
 
-/// What changes from one value to another, as the Go struct of this name: upstream's `diff.Diff`.
+/// Returns the difference between two values, as the Go struct of this name: upstream's `diff.Diff`.
 pub(crate) fn difference(name: &str, old: &Value, new: &Value) -> String {
     let lines = |value: &Value| {
         let mut text = String::new();

@@ -24,7 +24,7 @@ pub(crate) fn answer(
     if !call.namespace.is_empty() {
         metadata(&mut review).insert("namespace".into(), call.namespace.clone().into());
     }
-    registry.tell_owners(call, Part::Whole, None, &mut review)?;
+    registry.record_owners(call, Part::Whole, None, &mut review)?;
     review["status"] = judge(&mut review)?;
     Ok(Answer::created(Content::Value(review)))
 }

@@ -46,6 +46,14 @@ pub(crate) fn compiled(spec: &Value) -> Option<Selector> {
     Selector::from_declared(is_set(&spec["selector"]).then_some(&declared)).ok()
 }
 
+/// Checks that an update keeps the selector.
+pub(crate) fn lasting_selector(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    if let Some(old) = old {
+        let path = Path::new("spec").child("selector");
+        check::immutable_selector(&new["spec"]["selector"], &old["spec"]["selector"], &path, errors);
+    }
+}
+
 /// Checks that the selector selects the labels of the template.
 pub(crate) fn template_labels(spec: &Value, selector: &Selector, path: &Path, errors: &mut Errors) {
     let labels = &spec["template"]["metadata"]["labels"];

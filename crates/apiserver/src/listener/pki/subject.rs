@@ -62,7 +62,7 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What is inside of the first element.
+/// Returns the content of the first element.
 fn content(bytes: &[u8]) -> Result<&[u8], PkiError> {
     let (start, end) = extent(bytes)?;
     bytes.get(start..end).ok_or(PkiError::Encoding)
@@ -80,7 +80,7 @@ fn elements(mut bytes: &[u8]) -> Result<Vec<&[u8]>, PkiError> {
     Ok(all)
 }
 
-/// Where the content of the first element starts and ends.
+/// Returns the start and the end of the first element's content.
 fn extent(bytes: &[u8]) -> Result<(usize, usize), PkiError> {
     let first = *bytes.get(1).ok_or(PkiError::Encoding)?;
     if first < 0x80 {

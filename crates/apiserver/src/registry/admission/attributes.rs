@@ -1,4 +1,4 @@
-//! What a request does to an object, as webhooks and policies are told.
+//! The operation of a request on an object, as webhooks and policies see it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::status::{GroupResource, Status};
 use steersman_base::{ObjectKey, Selector, StringMap};
 use steersman_structured_merge::Schema;
 
-/// What happens to an object.
+/// The operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -23,7 +23,7 @@ pub(crate) enum Operation {
     Delete,
 }
 
-/// What a request does to an object.
+/// The operation of a request on an object.
 pub(crate) struct Attributes<'a> {
     pub(super) call: &'a Call,
     pub(super) operation: Operation,
@@ -44,7 +44,7 @@ pub(super) struct Invocation {
     pub(super) row: Arc<Row>,
 }
 
-/// What expressions about a request see, as Go writes it.
+/// The request as expressions see it, written as Go does.
 pub(super) struct Seen {
     pub(super) object: Value,
     pub(super) old: Value,
@@ -115,7 +115,7 @@ impl<'a> Attributes<'a> {
         self.is_dry
     }
 
-    /// Returns the namespace as webhooks are told: a namespace is in itself.
+    /// Returns the namespace as webhooks see it: a namespace is in itself.
     pub(super) fn namespace(&self) -> &str {
         if self.call.row.rules.strategy.is_namespace { &self.name } else { &self.call.namespace }
     }
@@ -387,7 +387,7 @@ fn selects(selector: &Selector, object: &Value) -> bool {
     selector.matches(&labels)
 }
 
-/// Returns the options of a create or an update. Those of a patch are told as those of an update.
+/// Returns the options of a create or an update. Those of a patch are shown as those of an update.
 fn write_options(call: &Call, kind: &str) -> Value {
     let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
     if call.dry_run {

@@ -16,7 +16,7 @@ use crate::auth::rbac::Attributes;
 use crate::kinds::shared::json::{items, text};
 use crate::registry::Registry;
 
-/// What all conditions of one webhook or policy may cost: upstream's `RuntimeCELCostBudgetMatchConditions`.
+/// The maximum cost of all conditions of one webhook or policy: upstream's `RuntimeCELCostBudgetMatchConditions`.
 pub(super) const MATCH_BUDGET: u64 = 2_500_000;
 pub(super) const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";

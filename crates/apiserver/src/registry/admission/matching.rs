@@ -10,7 +10,7 @@ use crate::kinds::shared::check::selector_of;
 use crate::kinds::shared::json::{items, text};
 use crate::registry::query::strings;
 
-/// What rules are about: one resource in one version, and what happens to it.
+/// The subject of rules: one resource in one version, and the operation on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
     pub(super) group: &'a str,

@@ -26,8 +26,8 @@ use crate::registry::{Call, Registry, Row};
 use crate::status::Status;
 use crate::store::{Change, Expect, NewState, Object, Write, WriteConflict};
 
-/// How often a write is charged again because the status of a quota is written meanwhile. Only others than this plug-in do
-/// that, and they count in seconds.
+/// The maximum number of times that a write is charged again because the status of a quota is written meanwhile. Only
+/// others than this plug-in do that, and they count in seconds.
 const ATTEMPTS_MAX: usize = 64;
 
 /// A write that quotas may count.

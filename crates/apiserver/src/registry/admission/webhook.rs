@@ -35,7 +35,7 @@ use crate::webhook::Line;
 
 pub(crate) use configuration::{Hook, Hooks};
 
-/// What a request has that may ask webhooks.
+/// The state of a request that may call webhooks.
 #[derive(Debug)]
 pub(crate) struct Session {
     hooks: Arc<Hooks>,

@@ -19,7 +19,7 @@ struct Condition {
     message: String,
 }
 
-/// How far a definition of a group of the Kubernetes project is approved: reason of the condition, status, explanation.
+/// The approval of a definition of a group of the Kubernetes project: reason of the condition, status, explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Approval {
     pub(crate) reason: &'static str,
@@ -37,7 +37,7 @@ pub(super) struct UsedNames {
     kinds: BTreeSet<String>,
 }
 
-/// Which names must be free, and the reason if they are not; of several reasons the last one counts.
+/// The names that must be free, and the reason if they are not; of several reasons the last one counts.
 const NAMES: [(&str, &str); 5] = [
     ("plural", "PluralConflict"),
     ("singular", "SingularConflict"),

@@ -18,7 +18,7 @@ use crate::schema;
 use crate::status::Status;
 use crate::store::{DEPTH_MAX, is_too_deep};
 
-/// How many generated names are tried.
+/// The maximum number of generated names that are tried.
 const GENERATED_NAMES_MAX: usize = 8;
 
 impl Registry {
@@ -39,7 +39,7 @@ impl Registry {
             if stored.is_none() {
                 object_meta::remove_system_fields(&mut object);
             }
-            self.tell_owners(call, part, stored, &mut object)?;
+            self.record_owners(call, part, stored, &mut object)?;
         }
         if asks_webhooks(call, part) {
             object = self.mutated_by_webhooks(call, object, old, stored, part)?;

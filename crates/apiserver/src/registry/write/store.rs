@@ -15,11 +15,12 @@ use crate::registry::{Call, Content, Registry, Row, admission, convert};
 use crate::status::Status;
 use crate::store::{Change, Draft, Expect, NewState, Object, WriteConflict};
 
-/// How often an update is computed because other writes come between; more does not happen by chance.
+/// The maximum number of times that an update is computed because other writes come between; more does not happen by
+/// chance.
 const ATTEMPTS_MAX: usize = 64;
 /// The bytes of objects after which [`ATTEMPTS_MIN`] attempts are enough.
 const ATTEMPTS_BYTES_MAX: usize = 16 << 20;
-/// How often the largest updates are computed: as often as upstream applies a patch.
+/// The number of times that the largest updates are computed: as often as upstream applies a patch.
 const ATTEMPTS_MIN: usize = 5;
 
 impl Registry {
@@ -156,7 +157,7 @@ fn is_released(row: &Row, object: &Value, old: &Value) -> bool {
 }
 
 /// Returns an object as the store takes it. For objects that the server changes on its own: terminating objects, conditions
-/// of definitions, and the objects that every cluster has. What a request stores is [`Processed`].
+/// of definitions, and the objects that every cluster has. What a request stores is [`Processed`](crate::registry::checked::Processed).
 pub(crate) fn new_state(row: &Row, object: &Value) -> NewState {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
     let labels: StringMap = labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();

@@ -298,7 +298,7 @@ impl<'a> Generator<'a> {
     fn post(&self, what: &'static str, query: &str, mut object: Value) -> Ask {
         // What is not stored is of another name: it does not exist yet.
         let is_own = object.pointer("/metadata/name").is_some_and(|name| name == self.name());
-        if query.contains("dryRun=All") && is_own && !self.subject.has_telling_names() {
+        if query.contains("dryRun=All") && is_own && !self.subject.has_names_by_content() {
             object["metadata"]["name"] = json!(self.subject.free_name());
         }
         let path = format!("{}{query}", self.subject.collection());

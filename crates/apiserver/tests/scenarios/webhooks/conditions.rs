@@ -90,7 +90,7 @@ async fn conditions_see_the_old_object_and_what_webhooks_before_have_changed() {
 async fn the_authorizer_decides_by_the_roles_of_the_cluster() {
     let check = "authorizer.serviceAccount('default', 'robot').group('').resource('configmaps').namespace('default')\
                  .check('get').allowed()";
-    let strict = ApiServer::new(Options { authorization: Authorization::Rbac, ..Options::default() });
+    let strict = ApiServer::new(Options::default().authorization(Authorization::Rbac));
     assert_eq!(created(&strict, VALIDATING, "Fail", &[check]).await.2, 0);
     let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
     let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]);

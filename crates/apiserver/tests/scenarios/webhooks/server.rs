@@ -143,7 +143,7 @@ pub(crate) async fn raw(
     method: &str,
     path: &str,
     body: &Value,
-) -> Response<steersman_apiserver::http::Body> {
+) -> Response<steersman_apiserver::Body> {
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
     let request = request.body(Full::new(Bytes::from(body.to_string()))).unwrap();
     let answered: Result<_, Infallible> = api.clone().oneshot(request).await;

@@ -107,8 +107,8 @@ fn a_pod_is_in_scopes() {
         &of(json!({ "resources": { "limits": { "cpu": "1" } } })),
         &["NotTerminating", "NotBestEffort"],
     );
-    let told = json!({ "status": { "qosClass": "Burstable" } });
-    check("as the server says", &told, &["NotTerminating", "NotBestEffort"]);
+    let reported = json!({ "status": { "qosClass": "Burstable" } });
+    check("as the server says", &reported, &["NotTerminating", "NotBestEffort"]);
     let class = of(json!({ "priorityClassName": "high" }));
     check("with a class", &class, &["NotTerminating", "BestEffort", "PriorityClass"]);
     let term = |term: Value, weighted: bool| {

@@ -61,7 +61,7 @@ fn a_roll_out_is_not_through_before_its_replica_sets_have_seen_their_specs() {
 
 /// As upstream's `TestSyncRolloutStatus`.
 #[test]
-fn the_condition_tells_how_the_roll_out_gets_on() {
+fn the_condition_reports_how_the_roll_out_gets_on() {
     let updated = || condition("True", "ReplicaSetUpdated", BEFORE);
     let timed_out = || condition("False", "ProgressDeadlineExceeded", BEFORE);
     let check = |name: &str, seen: DeploymentView, sets: Sets, want: Option<(&str, &str, bool, bool)>| {
@@ -192,7 +192,7 @@ fn what_is_paused_does_not_time_out() {
 }
 
 #[test]
-fn a_new_one_that_was_made_or_found_is_told() {
+fn a_new_one_that_was_made_or_found_is_reported() {
     let check = |name: &str, held: Value, new: New<'_>, estimate: Estimate, want: (&str, &str)| {
         let web = seen(3, [3, 3, 3], held, json!(60));
         let old = if matches!(new, New::Made { .. }) { sets(None, &[3]) } else { sets(Some(1), &[2]) };
@@ -263,7 +263,7 @@ fn status_adds_up_what_the_replica_sets_say() {
 
     let silent = Sets { new: Some(set("v9", "web:2", 4, with(json!(null), json!({})))), old: vec![] };
     let got = status(&web, &silent, New::Found { name: "v9" }, Estimate::Progress, Options::default(), now());
-    assert_eq!(got.terminating_replicas, None, "one does not tell");
+    assert_eq!(got.terminating_replicas, None, "one does not report it");
     let off = Options { terminating_replicas: false };
     let got = status(&web, &sets, New::Found { name: "v9" }, Estimate::Progress, off, now());
     assert_eq!(got.terminating_replicas, None, "the feature gate DeploymentReplicaSetTerminatingReplicas is off");

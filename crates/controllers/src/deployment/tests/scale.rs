@@ -129,7 +129,7 @@ fn a_lost_annotation_is_made_up_for_by_what_is_seen() {
 }
 
 #[test]
-fn a_change_of_replicas_is_told_by_the_annotation_of_those_that_have_pods() {
+fn a_change_of_replicas_is_recognised_by_the_annotation_of_those_that_have_pods() {
     let check = |name: &str, sizes: [i32; 2], sized_for: [i32; 2], want: bool| {
         let set = |n: usize| set(&format!("v{n}"), "web:1", sizes[n], noted(1, sized_for[n], 9));
         assert_eq!(is_scaled(3, &Sets { new: None, old: vec![set(0), set(1)] }), want, "{name}");

@@ -13,7 +13,7 @@ use steersman_runtime::{Context, Error};
 
 use crate::scale;
 
-/// What tells the scale of owners.
+/// The reader of the scale of owners.
 pub(in crate::disruption) struct Scales {
     pub(in crate::disruption) controllers: Lister<ReplicationControllerView>,
     pub(in crate::disruption) sets: Lister<ReplicaSetView>,
@@ -101,7 +101,7 @@ impl Scales {
         Some((deployment.uid.clone(), found.spec.replicas.unwrap_or(REPLICAS_DEFAULT)))
     }
 
-    /// Returns the scale that the server tells; `None` if there is no such owner.
+    /// Returns the scale that the server returns; `None` if there is no such owner.
     async fn on_server(&self, cx: &Context, owner: &OwnerRef, namespace: &str) -> Result<Option<Owner>, Error> {
         let version = owner.api_version.rsplit('/').next();
         let found = self.mapper.resource_for(owner.group(), version, &owner.kind).await?;

@@ -123,7 +123,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Decides who should use which endpoint, and tells if that works from now on, or does not.
+    /// Decides who should use which endpoint, and records an event if that begins or ceases to work.
     fn give_hints(&self, packed: &mut Packed, family: Family) {
         let topology = &self.shell.memory.topology;
         let near = hints::near(self.service).filter(|_| !asks_for_topology_hints(self.service));
@@ -252,15 +252,15 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Tells of what went wrong, and answers the first of it: an error that says how to go on comes before one that does not.
+    /// Records the errors as an event, and returns the first: an error that says how to go on comes before one that does not.
     pub(super) fn end(self) -> Result<Action, Error> {
         if self.errors.is_empty() {
             return Ok(if self.found_earlier { Action::Again } else { Action::Done });
         }
         let note = format!("Error updating Endpoint Slices for Service {}: {}", self.key, aggregate(&self.errors));
         let is_write = |error: &SyncError| matches!(error, SyncError::Write { .. });
-        let is_told = |error: &SyncError| !matches!(error, SyncError::Write { source: WriteError::NotLeader, .. });
-        if self.errors.iter().all(is_told) {
+        let is_reported = |error: &SyncError| !matches!(error, SyncError::Write { source: WriteError::NotLeader, .. });
+        if self.errors.iter().all(is_reported) {
             let about = About::new(SERVICES, self.service.meta());
             self.cx.events.warning(&about, "FailedToUpdateEndpointSlices", note);
         }
@@ -279,7 +279,7 @@ mod tests {
     use super::aggregate;
 
     #[test]
-    fn errors_are_told_once_each() {
+    fn errors_are_reported_once_each() {
         for (errors, want) in
             [(&["a"][..], "a"), (&["a", "a"], "a"), (&["a", "b"], "[a, b]"), (&["b", "a", "b"], "[b, a]")]
         {

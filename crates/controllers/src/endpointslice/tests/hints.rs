@@ -113,7 +113,7 @@ fn a_traffic_distribution_that_is_not_known_asks_for_nothing() {
 }
 
 #[test]
-fn zones_have_shares_if_every_node_tells_where_it_is() {
+fn zones_have_shares_if_every_node_names_its_zone() {
     let in_zone = |name: &str, zone: &str, cpu: &str| {
         let labels = json!({ "topology.kubernetes.io/zone": zone });
         node(name, json!({ "metadata": { "labels": labels }, "status": { "allocatable": { "cpu": cpu } } }))
@@ -146,15 +146,15 @@ fn topology_hints_spread_endpoints_by_share_and_of_the_own_zone_first() {
             (Ok(allotted), Ok(want)) => {
                 assert_eq!(counts(allotted), want, "{name}");
                 let hinted: Vec<_> = hinted(&packed).into_iter().collect();
-                let told: Vec<_> = hinted.iter().map(|(zone, count)| (zone.as_str(), *count)).collect();
-                assert_eq!(told, want, "{name}: and the endpoints say so");
+                let reported: Vec<_> = hinted.iter().map(|(zone, count)| (zone.as_str(), *count)).collect();
+                assert_eq!(reported, want, "{name}: and the endpoints say so");
             }
             (Err(why), Err(want)) => assert_eq!(why, want, "{name}"),
             _ => panic!("{name}: {got:?} is not {want:?}"),
         }
     };
     let nodes = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes";
-    check("nodes do not tell", &[], &["a"], Err(nodes));
+    check("nodes have no zone", &[], &["a"], Err(nodes));
     let thirds = [("a", 0.3), ("b", 0.4), ("c", 0.3)];
     check("too few", &thirds, &["a", "b"], Err("Insufficient number of endpoints (2 endpoints, 3 zones)"));
     check(
@@ -203,7 +203,7 @@ fn a_service_is_overloaded_when_a_zone_has_too_few_endpoints() {
         assert_eq!(zones::is_overloaded(&allotted, of.map(shares).as_ref()), want, "{name}");
     };
     check("no hints", &[], None, false);
-    check("nodes do not tell", &[("a", 1)], None, true);
+    check("nodes have no zone", &[("a", 1)], None, true);
     let thirds: &[(&str, f64)] = &[("a", 0.4), ("b", 0.4), ("c", 0.2)];
     check("balanced", &[("a", 4), ("b", 4), ("c", 2)], Some(thirds), false);
     check("a little off", &[("a", 3), ("b", 4), ("c", 2)], Some(thirds), false);

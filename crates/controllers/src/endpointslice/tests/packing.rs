@@ -212,7 +212,7 @@ fn hundreds_of_random_changes_end_in_the_endpoints_that_are_wanted() {
 }
 
 #[test]
-fn slices_are_told_by_family_and_others_go() {
+fn slices_are_separated_by_family_and_others_go() {
     let of = |name: &str, type_: &str| {
         let mut slice = slice(name, &pods(0..1));
         Arc::make_mut(&mut slice).address_type = type_.into();

@@ -48,7 +48,7 @@ struct Watched {
 
 struct Hook(Collector);
 
-/// How long new caches may take to sync before collection continues without them: upstream's figure.
+/// The time that new caches have to sync before collection continues without them: upstream's figure.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The retry period of the first discovery.
 const ASK_AGAIN: Duration = Duration::from_secs(1);

@@ -53,7 +53,8 @@ pub(super) enum Deleted {
 /// The number of owners of one object that are read concurrently: few objects have more, and one with thousands must
 /// not occupy the whole connection.
 const OWNERS_AT_ONCE: usize = 8;
-/// How often the removal of a finalizer is retried after a conflict, and the first delay: client-go's figures.
+/// The maximum number of times that the removal of a finalizer is retried after a conflict, and the first delay:
+/// client-go's figures.
 const CONFLICTS_MAX: u32 = 4;
 const CONFLICT_WAIT: Duration = Duration::from_millis(10);
 const UNSUPPORTED_MEDIA_TYPE: u16 = 415;

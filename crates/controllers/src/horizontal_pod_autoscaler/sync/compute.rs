@@ -75,7 +75,7 @@ impl Autoscalers {
                     }
                 }
                 Err(problem) => {
-                    warn(cx, hpa, problem.reason, &problem.told);
+                    warn(cx, hpa, problem.reason, &problem.note);
                     statuses.push(MetricStatus::default());
                     problems.push(problem);
                 }
@@ -94,8 +94,8 @@ impl Autoscalers {
                 Ok(Recommended { replicas: best.replicas, metric: best.name, statuses, failure })
             }
             (_, failure) => {
-                if let Some(Problem { reason, told, .. }) = problems.first() {
-                    let message = format!("the HPA was unable to compute the replica count: {told}");
+                if let Some(Problem { reason, note, .. }) = problems.first() {
+                    let message = format!("the HPA was unable to compute the replica count: {note}");
                     draft.set(SCALING_ACTIVE, false, reason, &message);
                 }
                 let (fault, error) = failure.unwrap_or((Fault::Spec, "there are no metrics".to_owned()));
@@ -112,18 +112,18 @@ impl Autoscalers {
         declared: &str,
         draft: &mut Draft,
     ) -> Result<(Selector, Vec<Arc<PodView>>), String> {
-        let mut refuse = |event: &str, reason: &str, told: &str, message: &str| {
-            warn(cx, hpa, event, told);
+        let mut refuse = |event: &str, reason: &str, note: &str, message: &str| {
+            warn(cx, hpa, event, note);
             draft.set(SCALING_ACTIVE, false, reason, message);
-            told.to_owned()
+            note.to_owned()
         };
         if declared.is_empty() {
             let message = "the HPA target's scale is missing a selector";
             return Err(refuse("SelectorRequired", "InvalidSelector", "selector is required", message));
         }
         let selector: Selector = declared.parse().map_err(|error| {
-            let told = format!("couldn't convert selector into a corresponding internal selector object: {error}");
-            refuse("InvalidSelector", "InvalidSelector", &told, &told)
+            let note = format!("couldn't convert selector into a corresponding internal selector object: {error}");
+            refuse("InvalidSelector", "InvalidSelector", &note, &note)
         })?;
         let meta = hpa.meta();
         self.memory.select(meta, &selector);
@@ -135,8 +135,8 @@ impl Autoscalers {
         if selecting.len() > 1 {
             let names: Vec<_> = selecting.iter().map(|name| format!("{}/{name}", meta.namespace)).collect();
             let names = names.join(" ");
-            let told = format!("pods by selector {declared} are controlled by more than one HPA (e.g. [{names}])");
-            return Err(refuse("AmbiguousSelector", "AmbiguousSelector", &told, &told));
+            let note = format!("pods by selector {declared} are controlled by more than one HPA (e.g. [{names}])");
+            return Err(refuse("AmbiguousSelector", "AmbiguousSelector", &note, &note));
         }
         Ok((selector, pods))
     }
@@ -234,8 +234,8 @@ impl Autoscalers {
                 let path = path::of_external(namespace, metric, series);
                 let what = format!("{metric}.external.metrics.k8s.io");
                 let answer = self.fetch.json::<ExternalMetricValueList>(&path, &what).await;
-                let told = |error| format!("unable to fetch metrics from external metrics API: {error}");
-                answer.map_err(told)?.values().map(Answer::Values)
+                let note = |error| format!("unable to fetch metrics from external metrics API: {error}");
+                answer.map_err(note)?.values().map(Answer::Values)
             }
         }
     }

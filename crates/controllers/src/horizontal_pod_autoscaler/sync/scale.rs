@@ -23,13 +23,14 @@ pub(super) struct Scale {
 /// Why a scale could not be read.
 pub(super) struct NoScale {
     /// The message of the event.
-    pub(super) told: String,
+    pub(super) note: String,
     /// The error of the pass.
     pub(super) error: String,
     pub(super) fault: Fault,
 }
 
-/// How often the scale is written if others change it, and how long after each time: client-go's figures.
+/// The maximum number of times that the scale is written if others change it, and the delay after each time:
+/// client-go's figures.
 const TRIES_MAX: usize = 5;
 const TRY_EVERY: Duration = Duration::from_millis(10);
 
@@ -73,13 +74,13 @@ impl Autoscalers {
     /// Reads the scale of the target, in the preferred version of its kind.
     pub(super) async fn scale(&self, hpa: &HorizontalPodAutoscalerView) -> Result<Scale, NoScale> {
         let target = &hpa.spec.scale_target_ref;
-        let group = group_of(&target.api_version).map_err(|told| NoScale {
-            error: format!("invalid API version in scale target reference: {told}"),
-            told,
+        let group = group_of(&target.api_version).map_err(|note| NoScale {
+            error: format!("invalid API version in scale target reference: {note}"),
+            note,
             fault: Fault::Spec,
         })?;
         let failed =
-            |what: &str, told: String| NoScale { error: format!("{what}: {told}"), told, fault: Fault::Internal };
+            |what: &str, note: String| NoScale { error: format!("{what}: {note}"), note, fault: Fault::Internal };
         let found = self.mapper.resource_for(group, None, &target.kind).await;
         let found = found
             .map_err(|error| failed("unable to determine resource for scale target reference", error.to_string()))?;
@@ -93,7 +94,7 @@ impl Autoscalers {
         };
         let read = read.and_then(|body| scale::check(&body).map(|()| body));
         let what = || format!("failed to query scale subresource for {}", reference(hpa));
-        let body = read.map_err(|told| failed(&what(), told))?;
+        let body = read.map_err(|note| failed(&what(), note))?;
         Ok(Scale { resource, key, body })
     }
 

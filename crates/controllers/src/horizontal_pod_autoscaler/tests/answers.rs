@@ -251,54 +251,54 @@ fn each_type_of_metric_has_its_name_and_status() {
 fn each_type_of_metric_has_its_errors() {
     let check = |spec: Value, want: (&str, &str, &str, bool)| {
         let got = computed(&spec, Err("no answer".into())).unwrap_err();
-        assert_eq!((got.reason, &*got.told, &*got.error, got.is_spec), want, "{spec}");
+        assert_eq!((got.reason, &*got.note, &*got.error, got.is_spec), want, "{spec}");
     };
     let one = json!({ "type": "AverageValue", "averageValue": "1" });
     let value = json!({ "type": "Value", "value": "1" });
     let half = json!({ "type": "Utilization", "averageUtilization": 50 });
     let hits = json!({ "name": "hits" });
-    let told = "failed to get cpu utilization: unable to get metrics for resource cpu: no answer";
-    let error = format!("failed to get cpu resource metric value: {told}");
+    let note = "failed to get cpu utilization: unable to get metrics for resource cpu: no answer";
+    let error = format!("failed to get cpu resource metric value: {note}");
     check(
         json!({ "type": "Resource", "resource": { "name": "cpu", "target": half } }),
-        ("FailedGetResourceMetric", told, &error, false),
+        ("FailedGetResourceMetric", note, &error, false),
     );
-    let told = "failed to get cpu usage: unable to get metrics for resource cpu: no answer";
-    let error = format!("failed to get main container metric value: {told}");
+    let note = "failed to get cpu usage: unable to get metrics for resource cpu: no answer";
+    let error = format!("failed to get main container metric value: {note}");
     check(
         json!({ "type": "ContainerResource", "containerResource": { "name": "cpu", "container": "main", "target": one } }),
-        ("FailedGetContainerResourceMetric", told, &error, false),
+        ("FailedGetContainerResourceMetric", note, &error, false),
     );
-    let told = "unable to get metric hits: no answer";
-    let error = format!("failed to get pods metric value: {told}");
+    let note = "unable to get metric hits: no answer";
+    let error = format!("failed to get pods metric value: {note}");
     check(
         json!({ "type": "Pods", "pods": { "metric": hits, "target": one } }),
-        ("FailedGetPodsMetric", told, &error, false),
+        ("FailedGetPodsMetric", note, &error, false),
     );
     let object = json!({ "kind": "Service", "name": "main", "apiVersion": "v1" });
-    let told = "unable to get metric hits on Service ns/main: no answer";
-    let error = format!("failed to get object metric value: {told}");
+    let note = "unable to get metric hits on Service ns/main: no answer";
+    let error = format!("failed to get object metric value: {note}");
     check(
         json!({ "type": "Object", "object": { "metric": hits, "describedObject": object, "target": value } }),
-        ("FailedGetObjectMetric", told, &error, false),
+        ("FailedGetObjectMetric", note, &error, false),
     );
-    let error = format!("failed to get object metric value: failed to get hits object metric: {told}");
+    let error = format!("failed to get object metric value: failed to get hits object metric: {note}");
     check(
         json!({ "type": "Object", "object": { "metric": hits, "describedObject": object, "target": one } }),
-        ("FailedGetObjectMetric", told, &error, false),
+        ("FailedGetObjectMetric", note, &error, false),
     );
-    let told = "unable to get external metric ns/hits/nil: no answer";
-    let error = format!("failed to get hits external metric value: failed to get external metric hits: {told}");
+    let note = "unable to get external metric ns/hits/nil: no answer";
+    let error = format!("failed to get hits external metric value: failed to get external metric hits: {note}");
     check(
         json!({ "type": "External", "external": { "metric": hits, "target": value } }),
-        ("FailedGetExternalMetric", told, &error, false),
+        ("FailedGetExternalMetric", note, &error, false),
     );
-    let told = "invalid external metric source: neither a value target nor an average value target was set";
-    let error = format!("failed to get hits external metric value: {told}");
+    let note = "invalid external metric source: neither a value target nor an average value target was set";
+    let error = format!("failed to get hits external metric value: {note}");
     check(
         json!({ "type": "External", "external": { "metric": hits, "target": {} } }),
-        ("FailedGetExternalMetric", told, &error, false),
+        ("FailedGetExternalMetric", note, &error, false),
     );
-    let told = "unknown metric source type \"Dreams\"";
-    check(json!({ "type": "Dreams" }), ("InvalidMetricSourceType", told, told, true));
+    let note = "unknown metric source type \"Dreams\"";
+    check(json!({ "type": "Dreams" }), ("InvalidMetricSourceType", note, note, true));
 }

@@ -103,7 +103,7 @@ impl Look<'_> {
                 }
                 Ok(Some(Origin { workload: workload.meta().clone(), template, is_own: true }))
             }
-            // It cannot be told which one is meant.
+            // It is not known which one is meant.
             _ => Ok(None),
         }
     }

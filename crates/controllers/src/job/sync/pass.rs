@@ -20,7 +20,7 @@ use crate::claim::{claimed_with, usable};
 use crate::job::plan::{End, Plan, Step, Verdict, Wanted, completed, plan};
 use crate::job::pods::{NewPod, is_tracked, new_indexed_pods, new_pods};
 use crate::job::spec;
-use crate::job::status::{Progress, Told, Tracking, finished, settle, track, tracked};
+use crate::job::status::{Progress, Suspension, Tracking, finished, settle, track, tracked};
 use crate::job::tally::{Tally, count, tally};
 use crate::pod;
 
@@ -213,7 +213,7 @@ impl<'a> Pass<'a> {
         now: Time,
     ) -> Result<(), Error> {
         let Self { shell, job, .. } = *self;
-        let Tracking { status, release: to_release, is_cut, told, actions } = tracking;
+        let Tracking { status, release: to_release, is_cut, suspension, actions } = tracking;
         let mut meta = job.meta().clone();
         if status != job.status {
             let Some(version) = self.put(&meta, &job.status, &status, &status_reason(&status)).await? else {
@@ -221,7 +221,7 @@ impl<'a> Pass<'a> {
             };
             meta.resource_version = version;
             shell.memory.keep(job.meta(), tally.record);
-            self.tell(told);
+            self.report_suspension(suspension);
         }
         shell.metrics.handled(&actions);
         let mut left = tracked(pods);
@@ -234,7 +234,7 @@ impl<'a> Pass<'a> {
             None => (&settled, status_reason(&settled)),
         };
         if *last != status && self.put(&meta, &status, last, &why).await?.is_some() {
-            self.tell_end(ended.as_ref().map(|(verdict, _)| *verdict), last);
+            self.report_end(ended.as_ref().map(|(verdict, _)| *verdict), last);
         }
         failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
@@ -273,16 +273,16 @@ impl<'a> Pass<'a> {
         failure
     }
 
-    fn tell(&self, told: Option<Told>) {
+    fn report_suspension(&self, suspension: Option<Suspension>) {
         let about = About::new(JOBS, self.job.meta());
-        match told {
-            Some(Told::Suspended) => self.cx.events.normal(&about, "Suspended", "Job suspended"),
-            Some(Told::Resumed) => self.cx.events.normal(&about, "Resumed", "Job resumed"),
+        match suspension {
+            Some(Suspension::Suspended) => self.cx.events.normal(&about, "Suspended", "Job suspended"),
+            Some(Suspension::Resumed) => self.cx.events.normal(&about, "Resumed", "Job resumed"),
             None => {}
         }
     }
 
-    fn tell_end(&self, verdict: Option<&Verdict>, status: &JobStatus) {
+    fn report_end(&self, verdict: Option<&Verdict>, status: &JobStatus) {
         let Some(verdict) = verdict else { return };
         let about = About::new(JOBS, self.job.meta());
         self.shell.metrics.finished(self.job, verdict);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::job::plan::{End as Result_, Verdict};
-use crate::job::status::{Progress, Told, Tracking, finished, settle, track, tracked};
+use crate::job::status::{Progress, Suspension, Tracking, finished, settle, track, tracked};
 use crate::job::tally::tally;
 use crate::job::{Options, UNCOUNTED_MAX};
 use crate::test_objects::now;
@@ -22,7 +22,7 @@ fn tracking(job: &JobView, pods: &[Arc<PodView>], progress: &Progress) -> Tracki
 }
 
 /// Returns succeeded, failed, and the lists of pods that are not counted yet.
-fn told(tracking: &Tracking) -> String {
+fn suspension(tracking: &Tracking) -> String {
     let status = &tracking.status;
     let uncounted = status.uncounted_terminated_pods.clone().unwrap_or_default();
     let list = |uids: &[steersman_base::Uid]| uids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -40,7 +40,7 @@ fn told(tracking: &Tracking) -> String {
 #[test]
 fn ended_pods_are_noted_before_they_lose_their_finalizer() {
     let check = |name: &str, job: JobView, pods: &[Arc<PodView>], verdict: Option<Verdict>, want: &str| {
-        assert_eq!(told(&tracking(&job, pods, &progress(verdict))), want, "{name}");
+        assert_eq!(suspension(&tracking(&job, pods, &progress(verdict))), want, "{name}");
     };
     let all = [
         pod("runs", json!({})),
@@ -78,7 +78,7 @@ fn an_index_counts_once_however_many_pods_succeed_for_it() {
     let of = |name: &str, index: i32, more: Value| pod(name, merged(of_index(index), more));
     let check = |name: &str, more: Value, pods: &[Arc<PodView>], want: &str, indexes: &str| {
         let tracking = tracking(&indexed(more), pods, &progress(None));
-        assert_eq!(told(&tracking), want, "{name}");
+        assert_eq!(suspension(&tracking), want, "{name}");
         assert_eq!(tracking.status.completed_indexes, indexes, "{name}");
     };
     let done = |name: &str, index: i32| of(name, index, phase("Succeeded"));
@@ -97,7 +97,8 @@ fn an_index_counts_once_however_many_pods_succeed_for_it() {
 fn a_failed_pod_keeps_its_finalizer_until_its_index_has_another_one() {
     let job = indexed(json!({ "spec": { "backoffLimitPerIndex": 3, "backoffLimit": 1000 } }));
     let failed = pod("a", merged(of_index(1), exited(1, NOW)));
-    let check = |pods: &[Arc<PodView>], want: &str| assert_eq!(told(&tracking(&job, pods, &progress(None))), want);
+    let check =
+        |pods: &[Arc<PodView>], want: &str| assert_eq!(suspension(&tracking(&job, pods, &progress(None))), want);
     check(std::slice::from_ref(&failed), "0/0 noted []/[] release []");
     check(&[failed, pod("b", of_index(1))], "0/0 noted []/[a] release [a]");
 }
@@ -140,16 +141,16 @@ fn an_end_is_announced_and_declared_when_all_pods_are_counted_and_gone() {
 fn a_suspended_job_says_so_and_starts_anew_when_it_is_resumed() {
     let at_rest = json!({ "spec": { "suspend": true } });
     let first = tracking(&job(at_rest.clone()), &[], &progress(None));
-    assert_eq!(first.told, Some(Told::Suspended));
+    assert_eq!(first.suspension, Some(Suspension::Suspended));
     assert_eq!((&*first.status.conditions[0].type_, first.status.start_time), ("Suspended", None));
     let conditions = serde_json::to_value(&first.status.conditions).unwrap();
     let held = |spec: Value| job(merged(spec, json!({ "status": { "conditions": conditions, "startTime": null } })));
-    assert_eq!(tracking(&held(at_rest), &[], &progress(None)).told, None);
+    assert_eq!(tracking(&held(at_rest), &[], &progress(None)).suspension, None);
     let resumed = tracking(&held(json!({})), &[], &progress(None));
-    assert_eq!(resumed.told, Some(Told::Resumed));
+    assert_eq!(resumed.suspension, Some(Suspension::Resumed));
     assert_eq!(resumed.status.start_time, Some(now()));
     assert!(!resumed.status.conditions[0].is_true());
-    assert_eq!(tracking(&job(json!({})), &[], &progress(None)).told, None, "it never was suspended");
+    assert_eq!(tracking(&job(json!({})), &[], &progress(None)).suspension, None, "it never was suspended");
     let without_gate = Options { mutable_scheduling_directives: false, ..Options::default() };
     let tally = tally(&job(json!({})), &[], None);
     let kept = track(&job(json!({ "spec": { "suspend": true } })), &[], &tally, &progress(None), without_gate, now());

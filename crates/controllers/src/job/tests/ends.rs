@@ -144,7 +144,7 @@ fn a_failed_pod_is_replaced_after_a_while() {
     assert_eq!(wait(&[pod("a", exited(1, "2026-11-15T11:59:50Z"))], fresh), (false, None));
     let again = Some(Record { failures: 2, last_failure: Some(at("2026-11-15T11:59:00Z")) });
     assert_eq!(wait(&[pod("a", lately.clone())], again), (true, Some(38)), "the third failure in a row");
-    // After a restart, pods that were counted before tell of the failures before.
+    // After a restart, pods that were counted before show the failures before.
     let counted = merged(exited(1, "2026-11-15T11:59:00Z"), counted());
     let pods = [pod("a", counted.clone()), pod("b", counted), pod("c", lately)];
     assert_eq!(wait(&pods, None), (true, Some(38)));

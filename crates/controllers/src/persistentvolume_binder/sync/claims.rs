@@ -8,7 +8,7 @@ use steersman_model::core::{PersistentVolumeClaimView, PersistentVolumeView, Pod
 use steersman_model::storage::StorageClassView;
 use steersman_runtime::{Action, Context, Error, Reconciler};
 
-use super::{Binder, CLAIMS, Why, tell};
+use super::{Binder, CLAIMS, Why, send_event};
 use crate::persistentvolume_binder::matching::{self, Wanted};
 use crate::persistentvolume_binder::plan::{self, ClaimStep, Note, Unnamed};
 use crate::persistentvolume_binder::plugin::{self, Provisioner};
@@ -38,7 +38,7 @@ impl Reconciler for Claims {
             ClaimStep::Assign(class) => binder.assign(cx, &claim, &class).await,
             ClaimStep::Provision => binder.provision(cx, &claim).await,
             ClaimStep::Refuse(note, error) => {
-                tell(cx, CLAIMS, claim.meta(), &note);
+                send_event(cx, CLAIMS, claim.meta(), &note);
                 Err(Error::message(error))
             }
         }
@@ -116,7 +116,7 @@ impl Binder {
 
     async fn wait(&self, cx: &Context, claim: &PersistentVolumeClaimView, note: Option<Note>) -> Result<Action, Error> {
         if let Some(note) = note {
-            tell(cx, CLAIMS, claim.meta(), &note);
+            send_event(cx, CLAIMS, claim.meta(), &note);
         }
         if !edit::is_reported_unbound(claim, "Pending") {
             let report = |live: &mut _| edit::report_unbound(live, "Pending");
@@ -145,7 +145,7 @@ impl Binder {
         let why = Why::Lost { why: note.text.clone() };
         rewrite(cx, CLAIMS, claim.meta(), "status", &why, report).await?;
         if is_lost {
-            tell(cx, CLAIMS, claim.meta(), note);
+            send_event(cx, CLAIMS, claim.meta(), note);
         }
         Ok(Action::Done)
     }
@@ -163,7 +163,7 @@ impl Binder {
         if !self.options.provisions {
             return Ok(Action::Done);
         }
-        let failed = |text: String| tell(cx, CLAIMS, claim.meta(), &Note::warning("ProvisioningFailed", text));
+        let failed = |text: String| send_event(cx, CLAIMS, claim.meta(), &Note::warning("ProvisioningFailed", text));
         let name = class::of_claim(claim);
         let Some(class) = self.class(name) else {
             failed(format!("storageclass.storage.k8s.io {name:?} not found"));
@@ -183,7 +183,7 @@ impl Binder {
                      by the system administrator. If volume creation is delayed, please verify that the provisioner is \
                      running and correctly registered."
                 );
-                tell(cx, CLAIMS, claim.meta(), &Note::normal("ExternalProvisioning", text));
+                send_event(cx, CLAIMS, claim.meta(), &Note::normal("ExternalProvisioning", text));
             }
             Ok(Provisioner::HostPath) => {
                 self.memory.begin(&key, plugin::HOST_PATH, "provision", cx.clock.now_micros());

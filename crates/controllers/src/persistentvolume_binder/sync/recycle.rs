@@ -9,7 +9,7 @@ use steersman_model::core::{PersistentVolumeView, PodView};
 use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Context, Error, Propagation, WriteError};
 
-use super::{Binder, PODS, VOLUMES, Why, live, tell};
+use super::{Binder, PODS, VOLUMES, Why, live, send_event};
 use crate::persistentvolume_binder::plan::{self, Note};
 use crate::persistentvolume_binder::recycle::{self, Recycler, Step};
 use crate::persistentvolume_binder::{map, matching};
@@ -21,7 +21,7 @@ impl Binder {
         let used_by = self.users(volume);
         if !used_by.is_empty() {
             let text = format!("Volume is used by pods: {}", used_by.join(","));
-            tell(cx, VOLUMES, volume.meta(), &Note::normal("VolumeFailedRecycle", text));
+            send_event(cx, VOLUMES, volume.meta(), &Note::normal("VolumeFailedRecycle", text));
             return Ok(());
         }
         let Some(recycler) = recycle::of_volume(volume, &self.options.host_path, &self.options.nfs) else {
@@ -45,7 +45,7 @@ impl Binder {
             }
             Step::Succeeded => {
                 self.end(cx, volume, pod.as_deref()).await?;
-                tell(cx, VOLUMES, volume.meta(), &Note::normal("VolumeRecycled", "Volume recycled"));
+                send_event(cx, VOLUMES, volume.meta(), &Note::normal("VolumeRecycled", "Volume recycled"));
                 return self.unbind(cx, volume).await;
             }
             Step::Failed => {

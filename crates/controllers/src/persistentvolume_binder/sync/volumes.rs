@@ -8,7 +8,7 @@ use steersman_model::core::{PersistentVolumeClaimView, PersistentVolumeStatus, P
 use steersman_model::{Encoded, View, status_body};
 use steersman_runtime::{Action, Context, Error, Reconciler, WriteError};
 
-use super::{Binder, CLAIMS, VOLUMES, Why, tell};
+use super::{Binder, CLAIMS, VOLUMES, Why, send_event};
 use crate::csi_migration;
 use crate::persistentvolume_binder::plan::{self, Note, Reclaim, VolumeStep};
 use crate::persistentvolume_binder::{class, edit, map, plugin};
@@ -41,9 +41,9 @@ impl Reconciler for Volumes {
             VolumeStep::Release => binder.set_phase(cx, &volume, "Released", "").await.map(drop)?,
             VolumeStep::Unbind => binder.unbind(cx, &volume).await?,
             VolumeStep::Mismatch(of_volume, of_claim) => {
-                tell(cx, VOLUMES, meta, &of_volume);
+                send_event(cx, VOLUMES, meta, &of_volume);
                 if let Some(claim) = &claim {
-                    tell(cx, CLAIMS, claim.meta(), &of_claim);
+                    send_event(cx, CLAIMS, claim.meta(), &of_claim);
                 }
             }
         }
@@ -137,7 +137,7 @@ impl Binder {
     /// Reports that a volume cannot be reclaimed, once.
     pub(super) async fn fail(&self, cx: &Context, volume: &PersistentVolumeView, note: &Note) -> Result<(), Error> {
         if self.set_phase(cx, volume, "Failed", &note.text).await? {
-            tell(cx, VOLUMES, volume.meta(), note);
+            send_event(cx, VOLUMES, volume.meta(), note);
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ impl Reconciler for Groups {
             }
         }
         if !made.is_empty() {
-            self.maker.tell(cx, &holder, &made).await?;
+            self.maker.report(cx, &holder, &made).await?;
         }
         Ok(Action::Done)
     }

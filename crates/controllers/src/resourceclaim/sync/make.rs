@@ -97,7 +97,7 @@ impl Maker {
     }
 
     /// Applies the claims that were made to the status.
-    pub(super) async fn tell(
+    pub(super) async fn report(
         &self,
         cx: &Context,
         holder: &Holder<'_>,

@@ -82,7 +82,7 @@ impl Reconciler for Pods {
         }
         if !made.is_empty() {
             // The change of the pod leads to the next pass, which reserves them if the pod is scheduled.
-            self.maker.tell(cx, &holder, &made).await?;
+            self.maker.report(cx, &holder, &made).await?;
             return Ok(Action::Done);
         }
         self.reserve(cx, &pod, group.as_deref()).await?;

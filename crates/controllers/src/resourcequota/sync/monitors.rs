@@ -42,7 +42,7 @@ pub(in crate::resourcequota) struct Monitors {
     waiting: JoinSet<()>,
 }
 
-/// How long new caches may take before they are named in the log.
+/// The time that new caches have before they are named in the log.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The retry period of the first discovery.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -218,7 +218,7 @@ impl Monitors {
         let counted_resource = counted.clone();
         let shown = resource.clone();
         self.waiting.spawn(async move {
-            told_if_late(&shown, synced).await;
+            logged_if_late(&shown, synced).await;
             // The wait ends with the subscription, too.
             if !monitored.filled(&counted_resource, &counts) {
                 return;
@@ -274,7 +274,7 @@ fn counted(resource: &Resource) -> Counted {
 }
 
 /// Waits until a cache is filled, and names it in the log if that takes long.
-async fn told_if_late(resource: &Resource, synced: impl Future<Output = ()> + Send) {
+async fn logged_if_late(resource: &Resource, synced: impl Future<Output = ()> + Send) {
     tokio::pin!(synced);
     if tokio::time::timeout(PATIENCE, &mut synced).await.is_err() {
         tracing::warn!(%resource, "the objects cannot be listed; quotas keep the number that they had");

@@ -20,7 +20,7 @@ fn ended() -> Value {
     json!({ "status": { "phase": "Failed" } })
 }
 
-fn told(plan: &Plan) -> Vec<String> {
+fn reported(plan: &Plan) -> Vec<String> {
     let name = |pod: &Arc<PodView>| pod.meta().name.to_string();
     let step = |step: &Step| match step {
         Step::Create { ordinal, is_update } => format!("create {ordinal} {}", if *is_update { "new" } else { "old" }),
@@ -37,7 +37,7 @@ fn told(plan: &Plan) -> Vec<String> {
 }
 
 fn check(name: &str, set: &StatefulSetView, pods: &[Arc<PodView>], want: &[&str]) {
-    assert_eq!(told(&planned(set, pods, &[])), want, "{name}");
+    assert_eq!(reported(&planned(set, pods, &[])), want, "{name}");
 }
 
 fn new(name: &str) -> Arc<PodView> {
@@ -120,7 +120,7 @@ fn ordered_surplus_pods_go_one_after_the_other() {
 fn with_our_gate_a_broken_old_pod_does_not_hold_back_an_update() {
     let options = Options { replace_broken: true, ..Options::default() };
     let check = |name: &str, set: &StatefulSetView, pods: &[Arc<PodView>], want: &[&str]| {
-        assert_eq!(told(&with_seen(set, pods, &[], options, plan)), want, "{name}");
+        assert_eq!(reported(&with_seen(set, pods, &[], options, plan)), want, "{name}");
     };
     let web = set(json!({}));
     let sick = |revision: &str, more: Value| [old("web-0"), pod("web-1", revision, more), old("web-2")];
@@ -133,7 +133,7 @@ fn with_our_gate_a_broken_old_pod_does_not_hold_back_an_update() {
     check("it is below the partition", &set(partition), &sick("old", unready()), &[]);
     let on_delete = set(json!({ "spec": { "updateStrategy": { "type": "OnDelete", "rollingUpdate": null } } }));
     check("users delete", &on_delete, &sick("old", unready()), &[]);
-    assert_eq!(told(&planned(&web, &sick("old", unready()), &[])), [""; 0], "without the gate, as upstream");
+    assert_eq!(reported(&planned(&web, &sick("old", unready()), &[])), [""; 0], "without the gate, as upstream");
 }
 
 #[test]
@@ -175,15 +175,15 @@ fn a_parallel_update_replaces_first_what_serves_nobody() {
 #[test]
 fn without_its_gate_max_unavailable_is_one() {
     let strategy = json!({ "spec": { "updateStrategy": { "rollingUpdate": { "maxUnavailable": 3 } } } });
-    let told_without = |more: Value, pods: &[Arc<PodView>]| {
+    let planned_without = |more: Value, pods: &[Arc<PodView>]| {
         let options = Options { max_unavailable: false, ..Options::default() };
-        with_seen(&set(merged(strategy.clone(), more)), pods, &[], options, |seen| told(&plan(seen)))
+        with_seen(&set(merged(strategy.clone(), more)), pods, &[], options, |seen| reported(&plan(seen)))
     };
-    assert_eq!(told_without(json!({}), &all(old)), ["replace web-2"]);
-    assert_eq!(told_without(json!({}), &[old("web-0"), old("web-1"), new("web-2")]), ["replace web-1"]);
+    assert_eq!(planned_without(json!({}), &all(old)), ["replace web-2"]);
+    assert_eq!(planned_without(json!({}), &[old("web-0"), old("web-1"), new("web-2")]), ["replace web-1"]);
     let sick = [old("web-0"), old("web-1"), pod("web-2", "new", unready())];
-    assert_eq!(told_without(parallel(), &sick), [""; 0]);
-    assert_eq!(told_without(parallel(), &[old("web-0"), old("web-1")]), ["create 2 new"]);
+    assert_eq!(planned_without(parallel(), &sick), [""; 0]);
+    assert_eq!(planned_without(parallel(), &[old("web-0"), old("web-1")]), ["create 2 new"]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn claims_come_with_their_pods() {
     let one = json!({ "spec": { "replicas": 1 } });
     let check = |name: &str, more: Value, pods: &[Arc<PodView>], owners: Option<Value>, want: &[&str]| {
         let claims: Vec<_> = owners.into_iter().map(|owners| claim("data-web-0", owners)).collect();
-        assert_eq!(told(&planned(&web(merged(one.clone(), more)), pods, &claims)), want, "{name}");
+        assert_eq!(reported(&planned(&web(merged(one.clone(), more)), pods, &claims)), want, "{name}");
     };
     check("all is there", json!({}), &[with(json!({}))], Some(json!([])), &[]);
     check("a pending pod lacks a claim", json!({}), &[with(pending())], None, &["claims web-0"]);

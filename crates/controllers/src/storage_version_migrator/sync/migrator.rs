@@ -77,8 +77,10 @@ async fn migrate(
                 let now = cx.clock.now();
                 let delayed = status::delayed(migration, progress, &words(&error), now);
                 // Whether this is written or not, the migration goes on.
-                let told = write(cx, migration, &delayed, &Why::Delayed).await;
-                told.inspect_err(|error| tracing::info!(%error, "the delay of a migration could not be written")).ok();
+                let written = write(cx, migration, &delayed, &Why::Delayed).await;
+                written
+                    .inspect_err(|error| tracing::info!(%error, "the delay of a migration could not be written"))
+                    .ok();
                 return Err(error.into());
             }
             Patched::Refused(error) => {

@@ -38,13 +38,13 @@ impl Reconciler for Runner {
         for migration in ended {
             let is_success = condition::is_true(&migration.status.conditions, SUCCEEDED);
             let now = cx.clock.now();
-            tell_definition(cx, key, |definition| definition::migrated(definition, is_success, now)).await?;
+            update_definition(cx, key, |definition| definition::migrated(definition, is_success, now)).await?;
             write(cx, &migration, &status::stopped(&migration, now), &Why::Stopped).await?;
         }
         if let Some(migration) = next {
             let now = cx.clock.now();
             let name = &migration.meta().name;
-            tell_definition(cx, key, |definition| Some(definition::migrating(definition, name, now))).await?;
+            update_definition(cx, key, |definition| Some(definition::migrating(definition, name, now))).await?;
             write(cx, &migration, &status::started(&migration, now), &Why::Started).await?;
         }
         Ok(Action::Done)
@@ -53,7 +53,7 @@ impl Reconciler for Runner {
 
 /// Applies a status to the definition of a resource, if it has one. A definition that changes meanwhile is a conflict, which
 /// is retried: its generation is part of the status.
-async fn tell_definition(
+async fn update_definition(
     cx: &Context,
     key: &ObjectKey,
     status: impl FnOnce(&Value) -> Option<Value>,
@@ -66,6 +66,6 @@ async fn tell_definition(
     let Some(object) = status(&definition) else { return Ok(()) };
     let apply = Patch::Apply { object: &object, manager: MANAGER, force: true };
     let write = cx.writer.unowned();
-    let applied = write.patch_subresource(&DEFINITIONS, key, "status", apply, &Why::DefinitionTold).await;
+    let applied = write.patch_subresource(&DEFINITIONS, key, "status", apply, &Why::DefinitionUpdated).await;
     Ok(applied.ok_if_gone()?)
 }

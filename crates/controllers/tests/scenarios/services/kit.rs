@@ -189,6 +189,6 @@ pub(crate) async fn until_event(cluster: &TestCluster, name: &str, reason: &str,
         let events = cluster.api::<Event>().list(&about).await?.items.into_iter();
         Ok(events.map(|event| (event.reason, event.message)).collect::<Vec<_>>())
     };
-    let told = (Some(reason.to_owned()), Some(text.to_owned()));
-    cluster.until_right(&format!("event {reason}: {text}"), events, |events| events.contains(&told)).await.map(drop)
+    let reported = (Some(reason.to_owned()), Some(text.to_owned()));
+    cluster.until_right(&format!("event {reason}: {text}"), events, |events| events.contains(&reported)).await.map(drop)
 }

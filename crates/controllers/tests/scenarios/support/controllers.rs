@@ -1,6 +1,6 @@
 //! The controllers under test: the one place where tests name their rows.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use steersman_controllers::{
     bootstrap_signer, certificatesigningrequest_approving, certificatesigningrequest_cleaner,
@@ -73,7 +73,7 @@ pub(crate) const VOLUME_PROTECTION: Controller = persistentvolume_protection::DE
 
 /// The publisher, with a certificate.
 pub(crate) const ROOT_CA_WITH_CERTIFICATE: Controller = ROOT_CA.prepared_by(|manager| {
-    manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(accounts::ROOT_CA.into()) });
+    manager.set_options(root_ca_certificate_publisher::Options::default().root_ca(Arc::from(accounts::ROOT_CA)));
 });
 
 /// The job controller, with `WorkloadWithJob`.
@@ -86,15 +86,14 @@ pub(crate) const QUICK_AUTOSCALER: Controller = HORIZONTAL_POD_AUTOSCALER
 
 /// The node IPAM controller, with the ranges of simulated nodes.
 pub(crate) const NODE_IPAM_WITH_RANGES: Controller = NODE_IPAM.prepared_by(|manager| {
-    let cluster = "10.128.0.0/9".to_owned();
-    manager.set_options(node_ipam::Options { allocate: true, cluster, mask: 22, ..node_ipam::Options::default() });
+    manager.set_options(node_ipam::Options::default().allocate(true).cluster("10.128.0.0/9").mask(22));
 });
 
 /// The tokens controller, with a certificate, and the rig's key or one of its own.
 pub(crate) const SERVICE_ACCOUNT_TOKEN_WITH_KEY: Controller = SERVICE_ACCOUNT_TOKEN.prepared_by(|manager| {
     let signer = serviceaccount_token::Signer::from_pem(&key()).expect("it is a key");
-    let root_ca = Some(accounts::ROOT_CA.into());
-    manager.set_options(serviceaccount_token::Options { signer: Some(signer), root_ca });
+    let root_ca: Arc<str> = accounts::ROOT_CA.into();
+    manager.set_options(serviceaccount_token::Options::default().signer(signer).root_ca(root_ca));
 });
 
 /// The signing controller, with the certificate authority of the tests.
@@ -105,8 +104,8 @@ pub(crate) const CSR_SIGNING_WITH_KEYS: Controller = CSR_SIGNING.prepared_by(|ma
 
 /// The publisher of trust bundles, with the certificate authority of the tests.
 pub(crate) const TRUST_BUNDLE_WITH_CERTIFICATE: Controller = TRUST_BUNDLE.prepared_by(|manager| {
-    let root_ca = Some(AUTHORITY.certificate.as_str().into());
-    manager.set_options(kube_apiserver_serving_clustertrustbundle_publisher::Options { root_ca });
+    let root_ca: Arc<str> = AUTHORITY.certificate.as_str().into();
+    manager.set_options(kube_apiserver_serving_clustertrustbundle_publisher::Options::default().root_ca(root_ca));
 });
 
 /// A certificate authority, in PEM.

@@ -32,8 +32,9 @@ pub(crate) async fn crash_after_each_write(
 ) -> Result<u64, Failure> {
     let mut want = None;
     for writes in 0..WRITES_MAX {
-        let told = tell(builder(), controllers, writes, &story, &world).await;
-        let (got, died) = told.map_err(|failure| Failure::new(format!("a crash after write {writes}: {failure:?}")))?;
+        let reported = send(builder(), controllers, writes, &story, &world).await;
+        let (got, died) =
+            reported.map_err(|failure| Failure::new(format!("a crash after write {writes}: {failure:?}")))?;
         let want = want.get_or_insert_with(|| got.clone());
         if *want != got {
             let text = format!("a crash after write {writes} leads to {got:#?}, but without one it is {want:#?}");
@@ -58,7 +59,7 @@ const QUIET: Duration = Duration::from_secs(60);
 /// Far longer than any story.
 const RESTS_WITHIN: Duration = Duration::from_secs(300);
 
-async fn tell(
+async fn send(
     builder: Builder,
     controllers: &[Controller],
     dies_after: u64,
@@ -70,7 +71,7 @@ async fn tell(
     let line = Line::to(cluster.faulty_client(), trouble);
     let first = Mutex::new(Some(Beside::start(&cluster, line.client(), controllers)?));
     let scene = Scene { cluster: &cluster, line, first, second: Mutex::new(None) };
-    let told = async {
+    let reported = async {
         scene.rest().await?;
         story(&scene).await?;
         scene.rest().await?;
@@ -79,7 +80,7 @@ async fn tell(
     tokio::select! {
         biased;
         failure = scene.succession(controllers) => return Err(failure),
-        told = told => told?,
+        reported = reported => reported?,
     }
     let died = scene.line.dead().is_cancelled();
     let Scene { first, second, .. } = scene;

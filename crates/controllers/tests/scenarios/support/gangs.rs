@@ -26,7 +26,7 @@ pub(crate) fn off() -> Builder {
 
 /// The gate, as the controller has it.
 pub(crate) fn options() -> job::Options {
-    job::Options { workloads: true, ..job::Options::default() }
+    job::Options::default().workloads(true)
 }
 
 /// The Workload is made from what the Job asks for, the group from the Workload, and the pods are in the group. The number
@@ -82,10 +82,10 @@ pub(crate) async fn the_pods_of_a_job_are_scheduled_together(cluster: &TestClust
     until_conditions(cluster, &["SuccessCriteriaMet CompletionsReached", "Complete CompletionsReached"]).await?;
     expect_eq("Workloads at the end", &list(&workloads(cluster)).await?.len(), &1)?;
     expect_eq("groups at the end", &list(&groups(cluster)).await?.len(), &1)?;
-    let told = async || notes(cluster).await;
+    let reported = async || notes(cluster).await;
     let want =
         vec![format!("Created PodGroup {group_name} for Job sums"), format!("Created Workload {name} for Job sums")];
-    cluster.until_eq("the events", told, want).await
+    cluster.until_eq("the events", reported, want).await
 }
 
 /// A Job that asks for nothing has both objects, too: each of its pods is scheduled by itself.

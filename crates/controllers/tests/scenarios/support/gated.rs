@@ -15,7 +15,7 @@ use crate::scenarios::protection::end;
 use crate::scenarios::resourceclaim::{claims, pod_with_template, remove_claims, set_phase, template, until_claimed};
 
 pub(crate) fn group_claims() -> Builder {
-    let options = resourceclaim::Options { generic_workload: true, workload_claims: true };
+    let options = resourceclaim::Options::default().generic_workload(true).workload_claims(true);
     TestCluster::builder().options(options).controllers(&[controllers::RESOURCE_CLAIM])
 }
 

@@ -20,7 +20,7 @@ impl Shows for NothingShown {
     }
 }
 
-/// Lets this time pass, and tells how many keys were woken meanwhile.
+/// Lets this time pass, and returns how many keys were woken meanwhile.
 async fn wakes_within(desk: &Desk, time: Duration) -> usize {
     sleep(time).await;
     desk.wakes().await

@@ -254,7 +254,7 @@ impl Run {
     }
 
     /// A change that everybody has long seen comes again. (An old *Added* of something gone is beyond what a watch can
-    /// send, and beyond what can be told from a new one.)
+    /// send, and beyond what can be distinguished from a new one.)
     fn replay(&mut self, which: u8) {
         let Some((is_gone, object)) = self.world.history.get(usize::from(which) % self.world.history.len().max(1))
         else {

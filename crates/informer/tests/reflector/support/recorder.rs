@@ -1,4 +1,4 @@
-//! A sink that writes down what it is told, and holds what a store would hold.
+//! A sink that writes down what it receives, and holds what a store would hold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use steersman_model::View;
 pub struct Recorder<V>(Arc<Mutex<Inner<V>>>);
 
 struct Inner<V> {
-    told: Vec<String>,
+    reported: Vec<String>,
     objects: Objects<V>,
     reached: ResourceVersion,
     /// Decides what is stale, as it does for a store.
@@ -24,8 +24,8 @@ struct Inner<V> {
 struct Objects<V>(BTreeMap<ObjectKey, Arc<V>>);
 
 impl<V: View> Recorder<V> {
-    pub fn told(&self) -> Vec<String> {
-        self.0.lock().told.clone()
+    pub fn reported(&self) -> Vec<String> {
+        self.0.lock().reported.clone()
     }
 
     pub fn holds(&self) -> Vec<String> {
@@ -40,11 +40,15 @@ impl<V: View> Recorder<V> {
         let mut inner = self.0.lock();
         // A deletion whose last state cannot be read brings one from before.
         let is_deletion = text.starts_with('-');
-        inner.told.push(text);
+        inner.reported.push(text);
         if is_deletion && inner.reached.is_newer_than(version) {
             return;
         }
-        assert!(!inner.reached.is_newer_than(version) || inner.told.len() == 1, "back in time: {:?}", inner.told);
+        assert!(
+            !inner.reached.is_newer_than(version) || inner.reported.len() == 1,
+            "back in time: {:?}",
+            inner.reported
+        );
         inner.reached = version.clone();
     }
 }
@@ -56,7 +60,7 @@ fn shown<V: View>(object: &V) -> String {
 impl<V: View> Default for Recorder<V> {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(Inner {
-            told: Vec::new(),
+            reported: Vec::new(),
             objects: Objects(BTreeMap::new()),
             reached: ResourceVersion::default(),
             fifo: State::new(),

@@ -263,7 +263,7 @@ impl Server {
         self.0.asked.lock().iter().map(|asked| asked.at.as_secs_f64()).collect()
     }
 
-    /// From now on nothing passes the network, and nobody is told: a half-open connection.
+    /// From now on nothing passes the network, and nobody is notified: a half-open connection.
     pub fn unplug(&self) {
         self.0.unplugged.send_replace(true);
     }

@@ -143,7 +143,7 @@ fn the_table_names_only_what_it_describes() {
 /// The depth of generated specs: containers, their probes, and the handlers of these.
 const DEPTH_MAX: u32 = 5;
 
-/// A value of a kind of the table; never `""`, `0` or `false`, which other types tell from what is absent.
+/// A value of a kind of the table; never `""`, `0` or `false`, which other types distinguish from what is absent.
 fn of_kind(kind: &'static str, depth: u32) -> BoxedStrategy<Value> {
     let text = kind.trim_start_matches('*');
     match (Kind::named(kind).what, text) {

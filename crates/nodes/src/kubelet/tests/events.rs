@@ -19,7 +19,7 @@ fn what_happens_is_reported_in_upstreams_words_and_order() {
     let mut web = Pod::running(&[], "Always");
     check(web.after("1m"), &[start("containers", "main")], "it starts");
     web.unready = true;
-    check(web.after("1m"), &[event("Unhealthy containers{main}")], "a fault, told once");
+    check(web.after("1m"), &[event("Unhealthy containers{main}")], "a fault, reported once");
     web.unready = false;
     check(web.after("1m"), &[], "well again");
     check(web.delete(30).after("1m"), &[event("Killing containers{main}")], "deleted");
@@ -56,8 +56,8 @@ fn what_happens_is_reported_in_upstreams_words_and_order() {
 fn an_event_reads_as_a_kubelets() {
     let view = Pod::running(&["false"], "Always").view();
     let life = Life::read(&view);
-    let texts = |told: Occurrence| -> Vec<(EventType, String)> {
-        events(&life, &[told])
+    let texts = |reported: Occurrence| -> Vec<(EventType, String)> {
+        events(&life, &[reported])
             .into_iter()
             .map(|event| (event.type_, format!("{}: {}", event.reason, event.note)))
             .collect()
@@ -96,7 +96,7 @@ fn an_invalid_annotation_is_reported_and_ignored() {
         assert_eq!(complaints, want);
         pod.after("1m");
         assert_eq!(pod.containers(), ["main runs, ready"], "{name}");
-        assert_eq!(pod.events.iter().filter(|told| *told == "InvalidAnnotation").count(), want.len(), "once");
+        assert_eq!(pod.events.iter().filter(|reported| *reported == "InvalidAnnotation").count(), want.len(), "once");
     }
     let mut crash = Pod::running(&[], "Never").annotated("crash-after", "5s").annotated("exit-code", "none");
     crash.after("1m");

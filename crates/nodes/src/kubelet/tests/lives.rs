@@ -195,7 +195,7 @@ fn others_have_a_word_in_readiness_with_gates() {
 fn a_deleted_pod_stops_within_its_grace_period_and_goes() {
     let mut pod = Pod::running(&["nginx"], "Always");
     pod.after("10s").delete(30).after("0s");
-    assert!(pod.removed, "a server ends when it is told to");
+    assert!(pod.removed, "a server ends when it is stopped");
 
     let mut slow = Pod::running(&["nginx"], "Always").annotated("stop-delay", "10s");
     slow.after("10s").delete(30).after("9s");

@@ -95,8 +95,8 @@ impl Heartbeats {
         }
         if self.schedule(STATUS_EVERY, machine).is_due(machine.reported, now) {
             report(&self.writer, &node, machine, &self.options, now.to_seconds()).await?;
-            let told = &machine.version;
-            self.fleet.note(name, |machine| machine.reported = (machine.version == *told).then_some(now));
+            let sent = &machine.version;
+            self.fleet.note(name, |machine| machine.reported = (machine.version == *sent).then_some(now));
         }
         Ok(())
     }

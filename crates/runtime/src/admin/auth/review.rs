@@ -36,7 +36,7 @@ pub enum ReviewError {
     #[error("the API server did not answer within {} s", REVIEW_PATIENCE.as_secs())]
     TooSlow,
     /// The API server answered that it cannot decide.
-    #[error("the API server cannot tell: {0}")]
+    #[error("the API server cannot answer: {0}")]
     Undecided(String),
     /// The API server refused the review.
     #[error("the API server answered {code}: {message}")]

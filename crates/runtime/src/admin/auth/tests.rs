@@ -103,9 +103,9 @@ async fn the_user_of_a_client() {
         ("a proxy of another name", Some(proxies.client("other", "x")), true, &Err(())),
         ("a stranger", Some(strangers.client("ann", "bakers")), false, &Err(())),
     ];
-    for (name, certificate, told, want) in table {
+    for (name, certificate, reported, want) in table {
         let mut request = Request::get("/metrics");
-        if told {
+        if reported {
             request = request.header("x-remote-user", "bob").header("x-remote-group", "eaters");
         }
         let mut parts = parts(request.body(()).unwrap());
@@ -185,8 +185,8 @@ fn bearer_tokens_are_read_as_upstream_reads_them() {
 
 #[test]
 fn a_proxys_headers_are_read_as_upstream_reads_them() {
-    let mut told = HeaderMap::new();
-    assert_eq!(user_in_headers(&headers(), &told), None);
+    let mut reported = HeaderMap::new();
+    assert_eq!(user_in_headers(&headers(), &reported), None);
     for (name, value) in [
         ("x-remote-user", "bob"),
         ("x-remote-user", "second"),
@@ -198,24 +198,24 @@ fn a_proxys_headers_are_read_as_upstream_reads_them() {
         ("x-remote-extra-scopes", "write"),
         ("x-remote-extra-acme.com%2fproject", "x"),
     ] {
-        told.append(name, value.parse().unwrap());
+        reported.append(name, value.parse().unwrap());
     }
     let extra = [("acme.com/project", vec!["x"]), ("scopes", vec!["read", "write"])];
     let extra = extra.map(|(name, values)| (name.to_owned(), values.into_iter().map(str::to_owned).collect()));
     let want = User { uid: "42".into(), extra: extra.into(), ..user("bob", &["a", "b"]) };
-    assert_eq!(user_in_headers(&headers(), &told), Some(want));
+    assert_eq!(user_in_headers(&headers(), &reported), Some(want));
 }
 
 #[test]
 fn a_name_of_any_letters_is_a_name() {
     for (sent, want) in [("jürgen".as_bytes(), "jürgen"), (b"j\xfcrgen", "j\u{fffd}rgen")] {
-        let mut told = HeaderMap::new();
+        let mut reported = HeaderMap::new();
         for name in ["x-remote-user", "x-remote-group", "x-remote-uid", "x-remote-extra-team"] {
-            told.append(name, http::HeaderValue::from_bytes(sent).unwrap());
+            reported.append(name, http::HeaderValue::from_bytes(sent).unwrap());
         }
         let extra = [("team".to_owned(), vec![want.to_owned()])];
         let want = User { uid: want.into(), extra: extra.into(), ..user(want, &[want]) };
-        assert_eq!(user_in_headers(&headers(), &told), Some(want));
+        assert_eq!(user_in_headers(&headers(), &reported), Some(want));
     }
 }
 

@@ -27,7 +27,7 @@ struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A server that tells whom a client's certificate names, and on which connection.
+/// A server that answers whom a client's certificate names, and on which connection.
 struct Server {
     address: SocketAddr,
     stop: CancellationToken,
@@ -114,7 +114,7 @@ fn files(folder: &Folder) -> String {
     format!("{{client-certificate: '{}', client-key: '{}'}}", file("client.crt"), file("client.key"))
 }
 
-/// Code, name and port, as the server tells them.
+/// Code, name and port, as the server answers them.
 async fn ask(client: &Client) -> Result<(u16, String, String), kube::Error> {
     let request = Request::get("/who").body(kube::client::Body::empty()).unwrap();
     let answer = tokio::time::timeout(PATIENCE, client.send(request)).await.expect("an answer")?;
@@ -184,24 +184,24 @@ async fn a_plug_in_is_asked_again_when_its_certificate_is_refused() {
     let folder = Folder::new();
     let authority = Authority::new("one");
     folder.write("ca.crt", &authority.pem);
-    let tell = |(certificate, key): (String, String)| {
+    let report = |(certificate, key): (String, String)| {
         let status = serde_json::json!({ "clientCertificateData": certificate, "clientKeyData": key });
         let kind = ("client.authentication.k8s.io/v1", "ExecCredential");
-        let told = serde_json::json!({ "apiVersion": kind.0, "kind": kind.1, "status": status });
-        folder.write("credential", &told.to_string())
+        let reported = serde_json::json!({ "apiVersion": kind.0, "kind": kind.1, "status": status });
+        folder.write("credential", &reported.to_string())
     };
-    let told = tell(authority.issue("old"));
+    let reported = report(authority.issue("old"));
     let server = Server::start(&folder, &authority, &authority, None).await;
     let plug_in = format!(
         "{{exec: {{apiVersion: client.authentication.k8s.io/v1, command: cat, args: ['{}'], interactiveMode: Never}}}}",
-        told.display()
+        reported.display()
     );
     let client = client(&folder, &server, &plug_in, IF_SUSPECT).await;
     assert_eq!(ask(&client).await.unwrap().1, "old");
-    tell(authority.issue("new"));
+    report(authority.issue("new"));
     // The first 401 says that something is wrong; what is asked next goes out with the new certificate.
     assert_eq!(ask(&client).await.unwrap().1, "new");
-    std::fs::remove_file(&told).unwrap();
+    std::fs::remove_file(&reported).unwrap();
     assert_eq!(ask(&client).await.unwrap().0, 200, "nothing speaks against it: it is not run");
     server.end().await;
 }

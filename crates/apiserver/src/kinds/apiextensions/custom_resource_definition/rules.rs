@@ -14,7 +14,7 @@ pub(super) struct Rules<'a> {
     stored: &'a HashSet<String>,
     /// Whether the definition had this schema before.
     is_unchanged: bool,
-    /// What all defaults together may still cost.
+    /// The cost that is left for all defaults together.
     budget: i64,
 }
 

@@ -14,9 +14,9 @@ use crate::kinds::admissionregistration::client_config;
 use crate::kinds::shared::json::{each, flag, is_set, items, text};
 use crate::registry::conversion::REVIEW_VERSIONS;
 
-/// How many fields can be selected by.
+/// The maximum number of selectable fields.
 const SELECTABLE_MAX: usize = 8;
-/// How many letters a warning may have.
+/// The maximum number of letters of a warning.
 const WARNING_LETTERS_MAX: usize = 256;
 
 const COLUMN_TYPES: &[&str] = &["boolean", "date", "integer", "number", "string"];

@@ -1,6 +1,6 @@
 //! Lists of indexes of a job's pods, such as `0-3,7`: `validateIndexesFormat` of `pkg/apis/batch/validation/validation.go`.
 
-/// How many indexes a list has.
+/// Returns the number of indexes of a list.
 ///
 /// # Errors
 /// The list is malformed, not in order, or has an index that is no less than `completions`.

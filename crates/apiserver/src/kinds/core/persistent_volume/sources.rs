@@ -12,7 +12,7 @@ use crate::kinds::shared::check::{self, in_range, one_of_if_set, problems, requi
 use crate::kinds::shared::json::{entries, flag, is_set, items, number, text};
 use crate::kinds::storage::driver_name;
 
-/// Where a volume is: one of these, in the order in which upstream looks at them.
+/// The sources of volumes: each volume has one of these, in the order in which upstream looks at them.
 pub(super) const ALL: &[&str] = &[
     "hostPath",
     "gcePersistentDisk",

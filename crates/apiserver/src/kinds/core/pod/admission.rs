@@ -103,7 +103,7 @@ fn tolerations(pod: &mut Value) {
     }
 }
 
-/// What containers of this namespace ask for if they do not say.
+/// Sets the resources of containers that set none, from the limit ranges of the namespace.
 fn limits(lookup: &dyn Lookup, pod: &mut Value) {
     const ANNOTATION: &str = "kubernetes.io/limit-ranger";
     let namespace = text(&pod["metadata"]["namespace"]).to_owned();

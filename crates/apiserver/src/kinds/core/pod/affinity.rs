@@ -143,7 +143,7 @@ fn label_keys(term: &Value, path: &Path, errors: &mut Errors) {
     });
 }
 
-/// How pods are spread.
+/// Checks the constraints that spread pods.
 pub(crate) fn spread_constraints(constraints: &Value, path: &Path, errors: &mut Errors) {
     const ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
     const POLICIES: &[&str] = &["Honor", "Ignore"];

@@ -29,7 +29,7 @@ pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: Conten
         if let Some(why) = unbindable(old) {
             return Err(Status::conflict(target, &call.name, &why));
         }
-        Ok(Computed { owners: Owners::Told, ..Checked::composed(&call.row, bound(old, &binding, &now))?.into() })
+        Ok(Computed { owners: Owners::Recorded, ..Checked::composed(&call.row, bound(old, &binding, &now))?.into() })
     })?;
     Ok(Answer { code: 201, ..Answer::from(Status::new(201, "", "")) })
 }

@@ -10,7 +10,7 @@ use crate::field::{FieldError, Path};
 use crate::kinds::shared::check::{self, Errors, PROTOCOLS, forbid_if, one_of, one_of_if_set, problems, required};
 use crate::kinds::shared::json::{each, flag, is_empty, is_set, items, number, text};
 
-/// What the checks of a container need to know about its pod.
+/// The facts about a pod that the checks of its containers need.
 pub(crate) struct Context<'a> {
     spec: &'a Value,
     volumes: &'a Volumes<'a>,
@@ -108,7 +108,7 @@ pub(crate) fn ephemeral_containers(context: &Context<'_>, path: &Path, errors: &
     });
 }
 
-/// What holds for pods and not for templates: an image's name has no space around it.
+/// Checks what holds for pods and not for templates: an image's name has no space around it.
 pub(crate) fn only_for_pod(container: &Value, path: &Path, errors: &mut Errors) {
     let image = text(&container["image"]);
     if image.trim().len() != image.len() {

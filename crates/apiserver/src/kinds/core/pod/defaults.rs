@@ -36,7 +36,7 @@ pub(crate) fn optional_template(value: &mut Value) {
     }
 }
 
-/// What is filled in for pods and not for templates, because old templates must stay as they are.
+/// Sets the defaults of pods that templates do not get, because old templates must stay as they are.
 fn pod_only(spec: &mut Value) {
     if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
         set(spec, "terminationGracePeriodSeconds", 1);

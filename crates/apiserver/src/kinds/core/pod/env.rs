@@ -8,7 +8,7 @@ use crate::field::{FieldError, Path};
 use crate::kinds::shared::check::{self, Errors, problems, required};
 use crate::kinds::shared::json::{each, is_empty, is_set, text};
 
-/// What a variable can show of its pod.
+/// The fields of its pod that a variable can show.
 const ENV_FIELDS: &[&str] = &[
     "metadata.name",
     "metadata.namespace",
@@ -21,7 +21,7 @@ const ENV_FIELDS: &[&str] = &[
     "status.podIPs",
 ];
 
-/// What a file can show of its pod.
+/// The fields of its pod that a file can show.
 pub(crate) const VOLUME_FIELDS: &[&str] =
     &["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 

@@ -19,7 +19,7 @@ use crate::registry::{Answer, Call, Content, Registry};
 use crate::schema::FieldValidation;
 use crate::status::{Cause, Details, GroupResource, Status};
 
-/// When a refused client should retry, if the budget is about to be computed.
+/// The seconds after which a refused client should retry, if the budget is about to be computed.
 const RETRY_SECONDS: u32 = 10;
 
 /// The most unconfirmed evictions of a budget: upstream's `MaxDisruptedPodSize`.
@@ -64,7 +64,7 @@ fn mark_as_target(registry: &Registry, call: &Call, options: &DeleteOptions) -> 
             "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": now,
         });
         set_condition(&mut pod, target);
-        Ok(Computed { owners: Owners::Told, ..Checked::composed(&call.row, pod)?.into() })
+        Ok(Computed { owners: Owners::Recorded, ..Checked::composed(&call.row, pod)?.into() })
     })?;
     Ok(match updated.content {
         Content::Stored(stored) => stored.revision.to_string(),

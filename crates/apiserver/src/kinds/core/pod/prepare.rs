@@ -85,7 +85,7 @@ fn merge(term: &mut Value, labels: &Value) {
     set(selector, "matchExpressions", expressions);
 }
 
-/// What a pod asks for as a whole, if it says so in part: what its containers ask for, or else its limits
+/// Sets the requests of a pod as a whole, if it sets them in part: those of its containers, or else its limits
 /// (`defaultPodLevelRequests`).
 fn pod_requests(spec: &mut Value) {
     let of_containers = ["cpu", "memory"].map(|name| (name, asked(spec, name)));
@@ -113,7 +113,8 @@ fn is_of_pod(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }
 
-/// What the containers of a pod ask for together: sidecars count from their turn on, other init containers one by one.
+/// Returns the requests of the containers of a pod together: sidecars count from their turn on, other init containers
+/// one by one.
 fn asked(spec: &Value, name: &str) -> Option<Quantity> {
     let of = |container: &Value| check::quantity(&container["resources"]["requests"][name]);
     let sum = |a: Option<Quantity>, b: Option<Quantity>| match (a, b) {
@@ -134,7 +135,7 @@ fn asked(spec: &Value, name: &str) -> Option<Quantity> {
     running.max(most)
 }
 
-/// How dear a pod is to its node (`ComputePodQOS`).
+/// Returns the quality-of-service class of a pod (`ComputePodQOS`).
 pub(crate) fn qos_class(spec: &Value) -> &'static str {
     const COMPUTE: [&str; 2] = ["cpu", "memory"];
     let mut requests = BTreeMap::new();

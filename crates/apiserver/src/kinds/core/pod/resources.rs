@@ -50,13 +50,13 @@ pub(crate) fn is_of_quotas(name: &str) -> bool {
     name != "storage" && STANDARD.contains(&name)
 }
 
-/// What a container asks for.
+/// Checks the resources of a container.
 pub(crate) fn container(requirements: &Value, claims: &Value, path: &Path, errors: &mut Errors) {
     requirements_of(requirements, container_name, path, errors);
     claim_names(&requirements["claims"], claims, &path.child("claims"), errors);
 }
 
-/// What a pod asks for as a whole.
+/// Checks the resources of a pod as a whole.
 pub(crate) fn pod_resources(spec: &Value, path: &Path, errors: &mut Errors) {
     if text(&spec["os"]["name"]) == "windows" {
         errors.push(FieldError::forbidden(path, "may not be set for a windows pod"));
@@ -70,7 +70,7 @@ pub(crate) fn pod_resources(spec: &Value, path: &Path, errors: &mut Errors) {
     requirements_of(resources, pod_name, path, errors);
 }
 
-/// What running a pod costs by itself; upstream checks it as if it were a container's limits.
+/// Checks the overhead of running a pod; upstream checks it as if it were a container's limits.
 pub(crate) fn overhead(amounts: &Value, path: &Path, errors: &mut Errors) {
     requirements_of(&json!({ "limits": amounts }), container_name, path, errors);
 }

@@ -29,7 +29,7 @@ pub(crate) fn row_conditions(pod: &Value) -> Option<Value> {
     Some(json!([{"type": "Completed", "status": "True", "reason": reason, "message": message}]))
 }
 
-/// What a pod's containers add up to.
+/// The totals of a pod's containers.
 struct Summary {
     reason: String,
     ready: usize,
@@ -37,7 +37,7 @@ struct Summary {
     restarts: Restarts,
 }
 
-/// How often containers were restarted, and when the last one ended.
+/// The number of restarts of containers, and the time at which the last one ended.
 #[derive(Clone, Copy, Default)]
 struct Restarts {
     count: i64,

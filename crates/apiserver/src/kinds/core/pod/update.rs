@@ -174,7 +174,7 @@ fn scheduling_gates(new: &Value, old: &Value, path: &Path, errors: &mut Errors) 
     });
 }
 
-/// What is wrong with a change of a pod's `ephemeralcontainers`, besides its metadata.
+/// Checks a change of a pod's `ephemeralcontainers`, except for its metadata.
 pub(crate) fn ephemeral_containers(new: &Value, old: &Value, errors: &mut Errors) {
     validation::pod_spec_of(new, errors);
     let path = Path::new("spec").child("ephemeralContainers");

@@ -12,7 +12,7 @@ use crate::kinds::shared::check::{self, Errors, forbid_if, one_of, problems};
 use crate::kinds::shared::json::{each, flag, is_empty, is_set, items, number, text};
 use crate::kinds::shared::meta;
 
-/// Where a pod's spec stands: some rules hold for pods only.
+/// The object that holds a pod's spec: some rules hold for pods only.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holder<'a> {
     /// A pod of this name.
@@ -343,7 +343,7 @@ pub(crate) fn tolerations(tolerations: &Value, path: &Path, errors: &mut Errors)
     });
 }
 
-/// What a taint does: `validateTaintEffect`.
+/// Checks the effect of a taint: `validateTaintEffect`.
 pub(crate) fn taint_effect(effect: &str, path: &Path, errors: &mut Errors) {
     const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
     if !EFFECTS.contains(&effect) {

@@ -1,4 +1,4 @@
-//! Warnings about pods and the templates of pods: `pkg/api/pod/warnings.go`. They are told to whoever writes an object that is
+//! Warnings about pods and the templates of pods: `pkg/api/pod/warnings.go`. They are sent to the client that writes an object that is
 //! valid, and does not do what it seems to.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -31,7 +31,7 @@ const NODE_PORTS: RangeInclusive<u32> = 30_000..=32_767;
 /// The ServiceCIDR that every cluster has.
 pub(crate) const DEFAULT_RANGE: &str = "kubernetes";
 
-/// What Services have, and what is left.
+/// The addresses and ports that Services have, and those that are free.
 #[derive(Debug)]
 pub(crate) struct Allocator {
     /// The families of the cluster, and the ranges of its first ServiceCIDR.
@@ -47,7 +47,8 @@ pub(crate) struct Kept {
     pub(super) freed: Vec<IpAddr>,
 }
 
-/// What a write has taken. It is given back when this is dropped, unless it is [committed](Reservation::commit).
+/// The addresses and ports that a write has allocated. They are released when this is dropped, unless it is
+/// [committed](Reservation::commit).
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Reservation<'a> {

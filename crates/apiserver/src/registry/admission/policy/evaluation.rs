@@ -10,7 +10,7 @@ use super::configuration::{Policy, texts};
 use crate::kinds::shared::json::{is_set, items, text};
 use crate::registry::Registry;
 
-/// What the validations of one policy may cost, and its messages with them: upstream's `RuntimeCELCostBudget`.
+/// The maximum cost of the validations of one policy, its messages included: upstream's `RuntimeCELCostBudget`.
 pub(super) const BUDGET: u64 = 10_000_000;
 /// Longer messages are not shown.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
@@ -43,7 +43,7 @@ struct Validation {
     reason: &'static str,
 }
 
-/// What is wrong with a request.
+/// The denials of a request.
 #[derive(Debug, Default)]
 pub(super) struct Denials {
     /// Validations that failed.

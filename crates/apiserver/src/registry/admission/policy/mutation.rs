@@ -27,7 +27,7 @@ use crate::status::{Cause, Status};
 /// A policy, a binding and a parameter: what is evaluated together.
 type Key = (String, String, String, String);
 
-/// What the rounds of one request have done.
+/// The results of the rounds of one request.
 #[derive(Debug, Default)]
 pub(in super::super) struct Memory {
     /// Whether there was a first round.
@@ -40,7 +40,7 @@ pub(in super::super) struct Memory {
     last: Option<Value>,
 }
 
-/// What is evaluated for a request.
+/// A policy with its binding and parameter, evaluated for a request.
 struct Evaluated<'a> {
     policy: &'a Policy,
     binding: &'a Binding,
@@ -48,7 +48,7 @@ struct Evaluated<'a> {
     invocation: Invocation,
 }
 
-/// What went wrong with a policy.
+/// The failure of a policy.
 struct Refusal {
     message: String,
     reason: &'static str,

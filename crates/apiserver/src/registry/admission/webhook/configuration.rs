@@ -11,7 +11,7 @@ use crate::registry::object_meta::meta_text;
 use crate::registry::query::strings;
 use crate::webhook::ClientConfig;
 
-/// How long a webhook has that does not say: the default of `timeoutSeconds`.
+/// The time limit of a webhook that sets none: the default of `timeoutSeconds`.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest `timeoutSeconds`.
 const TIMEOUT_SECONDS_MAX: u64 = 30;
@@ -28,7 +28,7 @@ pub(crate) struct Hooks {
 pub(crate) struct Hook {
     /// `name`
     pub(crate) name: String,
-    /// Which webhook it is: names may repeat.
+    /// The identity of the webhook: names may repeat.
     pub(super) id: String,
     pub(super) criteria: Criteria,
     pub(super) conditions: MatchConditions,

@@ -19,7 +19,7 @@ use crate::patch::{Patch, PatchType};
 use crate::registry::Registry;
 use crate::status::Status;
 
-/// Who is to be asked again.
+/// The webhooks that are to be called again.
 #[derive(Default)]
 struct Reinvocation<'a> {
     /// Asked since the object last changed.

@@ -16,14 +16,14 @@ const KIND: &str = "AdmissionReview";
 /// The versions of reviews that are known.
 pub(super) const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
-/// Which webhooks answer: only mutating ones may answer with a patch.
+/// The kind of the webhook that answers: only mutating ones may answer with a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     Mutating,
     Validating,
 }
 
-/// What a webhook answered.
+/// The answer of a webhook.
 #[derive(Debug, PartialEq)]
 pub(super) struct Response {
     pub(super) is_allowed: bool,
@@ -35,7 +35,7 @@ pub(super) struct Response {
     pub(super) warnings: Vec<String>,
 }
 
-/// What is wrong with an answer.
+/// The reason why an answer is not usable.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
     /// It cannot be read.
@@ -81,7 +81,7 @@ pub(super) fn read(version: &str, uid: &str, of: Of, body: &[u8]) -> Result<Resp
     check_patch(version, of, fields)
 }
 
-/// What a response holds, of the right types.
+/// The fields of a response, with the right types.
 struct Fields {
     uid: String,
     is_allowed: bool,
