@@ -29,6 +29,9 @@ pub mod decode;
 mod discovery;
 pub mod field;
 mod findings;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod health;
 pub mod http;
 mod kinds;
