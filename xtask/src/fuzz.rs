@@ -59,6 +59,8 @@ fn targets() -> Result<Vec<String>> {
     let stem = |path: &Path| Some(path.file_stem()?.to_string_lossy().into_owned());
     let mut names: Vec<String> = entries.filter_map(|entry| stem(&entry.ok()?.path())).collect();
     names.sort();
+    // A target may have a folder beside its file.
+    names.dedup();
     Ok(names)
 }
 

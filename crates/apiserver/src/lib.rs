@@ -22,6 +22,9 @@ mod decode;
 mod discovery;
 mod field;
 mod findings;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod health;
 mod http;
 mod kinds;

@@ -8,6 +8,7 @@
 //!    given.
 //! 4. Dropping [`Listening`] stops it; open watches end.
 
+mod corked;
 mod kubeconfig;
 mod patience;
 mod pki;
@@ -37,6 +38,7 @@ use crate::http::limits::HeavyWork;
 use crate::http::{Known, PeerCertificate};
 use crate::server::ApiServer;
 
+use corked::corked;
 use patience::{HeadTimer, Heard, IDLE_MAX};
 use pki::Pki;
 pub use pki::{Certificate, PkiError};
@@ -281,25 +283,30 @@ impl Door {
         let server = self.server.clone();
         let is_known = Arc::new(AtomicBool::new(false));
         let was_known = Arc::clone(&is_known);
+        let builder = protocol(stream.timer(self.patience));
+        let (stream, cork) = corked(stream);
+        let answering = cork.answering();
         let service = service_fn(move |mut request: Request<Incoming>| {
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
             let answer = server.clone().call(request);
             let is_known = Arc::clone(&is_known);
+            let counted = answering.begin();
             async move {
                 let answer = answer.await?;
+                drop(counted);
                 if answer.extensions().get::<Known>().is_some() {
                     is_known.store(true, Ordering::Relaxed);
                 }
                 Ok::<_, Infallible>(answer)
             }
         });
-        let builder = protocol(stream.timer(self.patience));
-        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let mut connection = std::pin::pin!(connection);
         let drain = tokio::select! {
             biased;
-            ended = connection.as_mut() => {
+            ended = cork.run(connection.as_mut()) => {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended with an error");
                 }
@@ -312,7 +319,7 @@ impl Door {
             }
         };
         connection.as_mut().graceful_shutdown();
-        let _ = tokio::time::timeout(drain, connection).await;
+        let _ = tokio::time::timeout(drain, cork.run(connection)).await;
     }
 }
 

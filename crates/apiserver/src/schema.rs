@@ -109,6 +109,14 @@ pub(crate) fn complete(group: &str, version: &str, kind: &str, object: &mut Valu
     }
 }
 
+/// Whether [`complete`] would change nothing.
+pub(crate) fn is_complete(group: &str, version: &str, kind: &str, object: &Value) -> bool {
+    match (find(group, version, kind), object.as_object()) {
+        (Some(schema), Some(object)) => complete::is_complete(schema, object),
+        _ => true,
+    }
+}
+
 /// Whether an object would be the same as a complete one if it were [completed](complete), as far as `is_compared` says of its
 /// fields. It costs less than a copy that is completed.
 pub(crate) fn completes_to(

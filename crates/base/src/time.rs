@@ -101,6 +101,35 @@ fn parse_canonical(text: &[u8]) -> Option<i64> {
     Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
+/// The inverse of [`parse_canonical`], for the years 0 to 9999: every write has a time, and a format that is interpreted takes
+/// ten times as long.
+fn write_canonical(unix: i64, text: &mut [u8]) {
+    let (days, second) = (unix.div_euclid(24 * 3600), unix.rem_euclid(24 * 3600));
+    // Counted from the first of March of the year 0, in eras of 400 years, so that the leap day is the last of its year.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let year = era * 400 + year + i64::from(month >= 10);
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    write_digits(year, &mut text[..4]);
+    write_digits(month, &mut text[5..7]);
+    write_digits(day, &mut text[8..10]);
+    write_digits(second / 3600, &mut text[11..13]);
+    write_digits(second / 60 % 60, &mut text[14..16]);
+    write_digits(second % 60, &mut text[17..19]);
+}
+
+/// Fills a field with a number that is not negative, with zeros in front.
+fn write_digits(mut number: i64, field: &mut [u8]) {
+    for digit in field.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+    }
+}
+
 fn parse_any(text: &str) -> Result<jiff::Timestamp, ParseTimeError> {
     text.parse().map_err(|_| ParseTimeError(text.to_owned()))
 }
@@ -119,9 +148,9 @@ impl std::str::FromStr for Time {
 /// fails, and times come from arithmetic on what clients send.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.0.clamp(Self::MIN.0, Self::MAX.0);
-        let time = jiff::Timestamp::from_second(shown).map_err(|_| fmt::Error)?;
-        write!(f, "{}", time.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        let mut text = *b"0000-00-00T00:00:00Z";
+        write_canonical(self.0.clamp(Self::MIN.0, Self::MAX.0), &mut text);
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -195,8 +224,10 @@ impl std::str::FromStr for MicroTime {
 impl fmt::Display for MicroTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.0.clamp(Time::MIN.0.saturating_mul(MICROS), Time::MAX.0.saturating_mul(MICROS));
-        let time = jiff::Timestamp::from_microsecond(shown).map_err(|_| fmt::Error)?;
-        write!(f, "{}", time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ"))
+        let mut text = *b"0000-00-00T00:00:00.000000Z";
+        write_canonical(shown.div_euclid(MICROS), &mut text);
+        write_digits(shown.rem_euclid(MICROS), &mut text[20..26]);
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -297,6 +328,29 @@ mod tests {
             };
             assert_eq!(text.parse::<Time>().unwrap().unix(), seconds, "{text}");
         }
+    }
+
+    #[test]
+    fn times_are_written_as_the_calendar_library_writes_them() {
+        let check = |unix: i64| {
+            let want = jiff::Timestamp::from_second(unix).unwrap();
+            assert_eq!(Time(unix).to_string(), want.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), "{unix}");
+            let micros = unix * MICROS + unix.rem_euclid(MICROS);
+            let want = jiff::Timestamp::from_microsecond(micros.min(Time::MAX.0 * MICROS)).unwrap();
+            let shown = MicroTime(micros).to_string();
+            assert_eq!(shown, want.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(), "{micros}");
+        };
+        // All days of the year, at many times of the day.
+        const STRIDE: usize = 97 * 24 * 3600 + 4801;
+        (Time::MIN.0..=Time::MAX.0).step_by(STRIDE).for_each(check);
+        for year in ["1600", "1900", "2000", "2024", "2100"] {
+            for day in ["02-28T23:59:59Z", "03-01T00:00:00Z", "12-31T23:59:59Z", "01-01T00:00:00Z"] {
+                let time: Time = format!("{year}-{day}").parse().unwrap();
+                (-1..=1).for_each(|second| check(time.0 + second));
+            }
+        }
+        check(Time::MIN.0);
+        check(Time::MAX.0);
     }
 
     #[test]

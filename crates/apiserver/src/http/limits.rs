@@ -185,9 +185,12 @@ pub(super) fn is_heavy(registry: &Registry, parts: &Parts, target: &Target, body
         Target::Resource(path) if path.name.is_empty() && parts.method != Method::POST => true,
         Target::Resource(path) if parts.method != Method::GET => {
             let Some(row) = registry.row(&path.group, &path.version, &path.plural) else { return false };
-            let key = steersman_base::ObjectKey::new(&path.namespace, &path.name);
-            let is_large = || registry.store.get(&row.collection, &key).is_some_and(|it| it.len() > HEAVY_BYTES);
-            row.has_heavy_writes() || has_aliases(parts, body) || is_large()
+            let is_large = || {
+                let key = steersman_base::ObjectKey::new(&path.namespace, &path.name);
+                registry.store.get(&row.collection, &key).is_some_and(|it| it.len() > HEAVY_BYTES)
+            };
+            // A create has no object yet.
+            row.has_heavy_writes() || has_aliases(parts, body) || !path.name.is_empty() && is_large()
         }
         Target::Resource(_) | Target::Group(_) => false,
         Target::CoreVersions | Target::Groups | Target::Version(..) | Target::Other(_) => true,

@@ -37,6 +37,9 @@ pub(crate) struct ResourcePath {
     pub(crate) has_rest: bool,
 }
 
+/// The number of segments of the longest paths that are usual: `/apis/<group>/<version>/namespaces/<name>/<plural>/<name>/status`.
+const SEGMENTS_USUAL: usize = 8;
+
 impl ResourcePath {
     /// Returns the attributes of a request with this verb, for the authorizer.
     pub(super) fn attributes(&self, verb: &str) -> Attributes {
@@ -54,8 +57,14 @@ impl ResourcePath {
 
 /// Parses a path.
 pub(crate) fn parse(path: &str) -> Target {
-    let segments: Vec<String> = path.split('/').filter(|segment| !segment.is_empty()).map(decode_segment).collect();
-    let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let segments = || path.split('/').filter(|segment| !segment.is_empty());
+    // Almost no path has anything to decode, and every request has a path.
+    let decoded: Vec<String> = if path.contains('%') { segments().map(decode_segment).collect() } else { Vec::new() };
+    let mut words: Vec<&str> = Vec::with_capacity(SEGMENTS_USUAL);
+    match decoded.as_slice() {
+        [] => words.extend(segments()),
+        decoded => words.extend(decoded.iter().map(String::as_str)),
+    }
     match words.as_slice() {
         ["api"] => Target::CoreVersions,
         ["apis"] => Target::Groups,
@@ -64,7 +73,7 @@ pub(crate) fn parse(path: &str) -> Target {
         ["apis", group, version] => Target::Version((*group).to_owned(), (*version).to_owned()),
         ["api", version, rest @ ..] => Target::Resource(resource("", version, rest)),
         ["apis", group, version, rest @ ..] => Target::Resource(resource(group, version, rest)),
-        _ => Target::Other(segments),
+        other => Target::Other(other.iter().map(|word| (*word).to_owned()).collect()),
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Rules {
     /// decoding does.
     pub(crate) default: fn(&mut Value),
     /// Adds what upstream's conversion from its internal form adds to an object: its owners are recorded, too.
-    pub(crate) converted: fn(&mut Value),
+    pub(crate) converted: Option<fn(&mut Value)>,
     /// Sets, keeps or drops the fields that are not the client's, before validation. On a create, `metadata.uid` and
     /// `metadata.creationTimestamp` are set.
     pub(crate) prepare: fn(new: &mut Value, old: Option<&Value>),
@@ -142,7 +142,7 @@ impl Rules {
             name,
             rechecks_meta: false,
             default: |_| (),
-            converted: |_| (),
+            converted: None,
             prepare: |_, _| (),
             record_user: |_, _| (),
             allocate: None,
@@ -179,7 +179,7 @@ impl Rules {
 
     /// Sets what upstream's conversion adds.
     pub(crate) const fn converted(mut self, add: fn(&mut Value)) -> Self {
-        self.converted = add;
+        self.converted = Some(add);
         self
     }
 

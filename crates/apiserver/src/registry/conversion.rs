@@ -171,6 +171,16 @@ fn read(uid: &str, api_version: &str, body: &[u8]) -> Result<Vec<Value>, String>
     }
 }
 
+/// Reads the answer of a webhook to the question with the uid `u`, and takes over the first object that it has converted.
+#[cfg(fuzzing)]
+pub fn fuzz_answer(version: &str, body: &[u8], original: &Value, to: &str) {
+    let Ok(converted) = read("u", &format!("{GROUP}/{version}"), body) else { return };
+    let Some(Ok(one)) = converted.into_iter().next().map(|one| checked(original, one, to)) else { return };
+    for field in ["name", "namespace", "uid"] {
+        assert_eq!(one["metadata"].get(field), original["metadata"].get(field), "{field} stays");
+    }
+}
+
 /// An error of a converted object.
 enum Wrong {
     /// It has no kind: all that is said.

@@ -26,14 +26,15 @@ const SYSTEM_FIELDS: [&str; 5] =
 
 /// Returns the metadata of an object as a map, which is created if it is absent.
 pub(crate) fn metadata(object: &mut Value) -> &mut Map<String, Value> {
-    if !object.is_object() {
-        *object = Value::Object(Map::new());
-    }
+    // Asked for again and again: indexing to change would allocate the key each time.
     if !object["metadata"].is_object() {
+        if !object.is_object() {
+            *object = Value::Object(Map::new());
+        }
         object["metadata"] = Value::Object(Map::new());
     }
-    match &mut object["metadata"] {
-        Value::Object(metadata) => metadata,
+    match object.get_mut("metadata") {
+        Some(Value::Object(metadata)) => metadata,
         _ => unreachable!("metadata was made a map above"),
     }
 }

@@ -99,13 +99,15 @@ impl Registry {
         let now = self.clock.now().to_string();
         let writer = Writer { manager: &call.manager, now: &now };
         let recorded = self.with_managers(call, part, |managers| {
-            if row.custom.is_some() {
+            if row.custom.is_some() || row.rules.converted.is_none() && is_complete(row, object) {
                 return managers.update(live, object, writer);
             }
             let given = take_managed_fields(object);
             let mut new = object.clone();
             set_managed_fields(&mut new, given);
-            (row.rules.converted)(&mut new);
+            if let Some(add) = row.rules.converted {
+                add(&mut new);
+            }
             complete(row, &mut new);
             let recorded = managers.update(live, &mut new, writer);
             set_managed_fields(object, take_managed_fields(&mut new));
@@ -178,6 +180,12 @@ fn complete(row: &Row, object: &mut Value) {
         let Resource { group, version, kind, .. } = &row.resource;
         schema::complete(group, version, kind, object);
     }
+}
+
+/// Whether [`complete`] would change nothing: then no copy is needed to tell owners.
+fn is_complete(row: &Row, object: &Value) -> bool {
+    let Resource { group, version, kind, .. } = &row.resource;
+    row.custom.is_some() || schema::is_complete(group, version, kind, object)
 }
 
 /// Takes the owners out of an object.

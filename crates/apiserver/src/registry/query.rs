@@ -243,6 +243,11 @@ impl Query {
     }
 }
 
+/// Whether a field manager may have this name.
+pub(crate) fn is_manager(name: &str) -> bool {
+    name.len() <= MANAGER_BYTES_MAX && name.chars().all(is_printable)
+}
+
 /// Returns the errors of a field manager's name.
 pub(crate) fn manager_problems(name: &str, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();

@@ -9,16 +9,45 @@ use crate::schema::scalar;
 use crate::schema::table::{Field, Omit, Shape, Struct};
 
 pub(super) fn complete(schema: &'static Struct, object: &mut Map<String, Value>) {
-    for field in &schema.fields {
-        match object.get_mut(field.name) {
-            Some(value) => within(&field.shape, value),
-            None => {
-                if let Some(zero) = always_written(field) {
-                    object.insert(field.name.to_owned(), zero);
-                }
-            }
+    // By what is there: most structs have many more fields than an object of them has.
+    for (name, value) in object.iter_mut().filter(|(_, value)| holds_values(value)) {
+        if let Some(field) = schema.field(name) {
+            within(&field.shape, value);
         }
     }
+    for field in schema.written.iter().filter_map(|at| schema.fields.get(*at)) {
+        if !object.contains_key(field.name) {
+            object.insert(field.name.to_owned(), written_zero(field));
+        }
+    }
+}
+
+/// Whether completion would change nothing.
+pub(super) fn is_complete(schema: &'static Struct, object: &Map<String, Value>) -> bool {
+    let is_there = |at: &usize| schema.fields.get(*at).is_none_or(|field| object.contains_key(field.name));
+    let is_whole = |(name, value): (&String, &Value)| {
+        !holds_values(value) || schema.field(name).is_none_or(|field| is_complete_within(&field.shape, value))
+    };
+    schema.written.iter().all(is_there) && object.iter().all(is_whole)
+}
+
+/// [`is_complete`] of a value.
+fn is_complete_within(shape: &Shape, value: &Value) -> bool {
+    match (shape, value) {
+        (Shape::Struct(id) | Shape::StructOr(id), Value::Object(object)) => is_complete(id.schema(), object),
+        (Shape::List(element), Value::Array(elements)) if has_structs(element) => {
+            elements.iter().all(|value| is_complete_within(element, value))
+        }
+        (Shape::Map(element), Value::Object(entries)) if has_structs(element) => {
+            entries.values().all(|value| is_complete_within(element, value))
+        }
+        _ => true,
+    }
+}
+
+/// Whether there may be something to complete within a value.
+fn holds_values(value: &Value) -> bool {
+    matches!(value, Value::Object(_) | Value::Array(_))
 }
 
 /// Whether an object would be the same as a complete one if it were completed, as far as `is_compared` says of its fields.
@@ -89,24 +118,30 @@ fn has_structs(shape: &Shape) -> bool {
 
 /// Returns the value that is written for an absent field, if there is one.
 fn always_written(field: &Field) -> Option<Value> {
+    is_always_written(field).then(|| written_zero(field))
+}
+
+/// What an absent field that is always written is written as.
+fn written_zero(field: &Field) -> Value {
+    if field.pointer {
+        return Value::Null;
+    }
+    let mut zero = scalar::zero(&field.shape);
+    within(&field.shape, &mut zero);
+    zero
+}
+
+/// Whether a field is written even if it is absent.
+pub(super) fn is_always_written(field: &Field) -> bool {
     let is_struct = matches!(
         field.shape,
         Shape::Struct(_) | Shape::Time | Shape::MicroTime | Shape::Quantity | Shape::IntOrString | Shape::Any
     ) && !is_list_or_map(field.go);
-    let written = match field.omit {
+    match field.omit {
         Omit::Never => true,
         Omit::Empty => is_struct && !field.pointer,
         Omit::Zero => false,
-    };
-    if !written {
-        return None;
     }
-    if field.pointer {
-        return Some(Value::Null);
-    }
-    let mut zero = scalar::zero(&field.shape);
-    within(&field.shape, &mut zero);
-    Some(zero)
 }
 
 fn is_list_or_map(go: &str) -> bool {

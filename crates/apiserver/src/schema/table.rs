@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::kinds::shared::json::is_empty;
+use crate::schema::complete::is_always_written;
 
 const FACTS: &str = include_str!("../../data/schemas.tsv");
 
@@ -23,6 +24,8 @@ pub(crate) struct Struct {
     pub(crate) fields: Vec<Field>,
     /// Whether any field has a default other than its zero value.
     pub(crate) has_defaults: bool,
+    /// The places of the fields that are written even if they are absent.
+    pub(crate) written: Vec<usize>,
 }
 
 /// A field of a struct.
@@ -110,7 +113,7 @@ struct Table {
 }
 
 /// The struct of which nothing is known.
-pub(crate) static UNKNOWN: Struct = Struct { short: "", fields: Vec::new(), has_defaults: false };
+pub(crate) static UNKNOWN: Struct = Struct { short: "", fields: Vec::new(), has_defaults: false, written: Vec::new() };
 
 /// The schema of a kind; none for custom resources.
 pub(crate) fn find(group: &str, version: &str, kind: &str) -> Option<&'static Struct> {
@@ -232,6 +235,7 @@ impl Struct {
         Self {
             short: line.name.rsplit('.').next().unwrap_or_default(),
             has_defaults: fields.iter().any(|field| field.default.is_some()),
+            written: (0..fields.len()).filter(|at| is_always_written(&fields[*at])).collect(),
             fields,
         }
     }

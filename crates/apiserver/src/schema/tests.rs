@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FieldValidation, Problem, check, check_with, complete, is_known};
+use super::{FieldValidation, Problem, check, check_with, complete, is_complete, is_known};
 use crate::decode::{ContentType, object as decode};
 use crate::recorded::{self, kind_of};
 
@@ -38,12 +38,18 @@ fn what_kube_apiserver_answers_is_left_as_it_is() {
 /// strictly, to protobuf and back, encoded.
 #[test]
 fn objects_become_what_upstreams_code_makes_of_them() {
+    // How many objects were complete before, and how many were not.
+    let mut complete_before = [0, 0];
     for line in include_str!("../../tests/data/decoded.jsonl").lines() {
         let row: Value = serde_json::from_str(line).expect("a line is JSON");
         let [group, version, kind] = recorded::kind_in(&row);
         let mut object = row["given"].clone();
         let got = check(group, version, kind, &mut object, FieldValidation::Warn);
+        let before = object.clone();
         complete(group, version, kind, &mut object);
+        assert_eq!(is_complete(group, version, kind, &before), before == object, "{before}");
+        assert!(is_complete(group, version, kind, &object), "{object}");
+        complete_before[usize::from(before == object)] += 1;
         match (row["error"].as_str(), got) {
             (Some(error), got) => {
                 assert_eq!(got.map_err(|problem| problem.to_string()), Err(error.to_owned()), "{line}");
@@ -56,6 +62,7 @@ fn objects_become_what_upstreams_code_makes_of_them() {
             }
         }
     }
+    assert!(complete_before.iter().all(|count| *count > 10), "{complete_before:?}");
 }
 
 #[test]

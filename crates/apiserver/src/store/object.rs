@@ -6,7 +6,7 @@
 
 use std::io::Write;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use serde_json::Value;
 use steersman_base::{Istr, ObjectKey, StringMap};
 
@@ -245,17 +245,17 @@ pub(crate) fn is_too_deep(object: &Value) -> bool {
 
 /// The line of a watch, and where the digits of the revision end within the object.
 fn assemble(kind: EventKind, before: &[u8], revision: u64, after: &[u8]) -> (Bytes, usize) {
-    const DIGITS_MAX: usize = 20;
     let opening = kind.opening().as_bytes();
-    let mut line = Vec::with_capacity(opening.len() + before.len() + DIGITS_MAX + after.len() + LINE_END.len());
+    let digits = revision.checked_ilog10().map_or(1, |digits| digits as usize + 1);
+    // Of the right size: a `Vec` that is larger than what it holds would be kept as it is.
+    let mut line = Vec::with_capacity(opening.len() + before.len() + digits + after.len() + LINE_END.len());
     line.extend_from_slice(opening);
     line.extend_from_slice(before);
     let _ = write!(line, "{revision}");
     let version_end = line.len() - opening.len();
     line.extend_from_slice(after);
     line.extend_from_slice(LINE_END);
-    // A copy of the right size: a `Vec` that is larger than what it holds would be kept as it is.
-    (BytesMut::from(line.as_slice()).freeze(), version_end)
+    (line.into(), version_end)
 }
 
 /// Bodies are limited to a few MiB, so offsets fit.

@@ -41,7 +41,9 @@ impl FieldManager<'_> {
     ) -> Result<FieldSet, OwnersError> {
         self.follow_schemas(managed);
         let comparison = self.take_from_others(live, new, managed, None, true)?;
-        Ok(comparison.modified.union(&comparison.added))
+        // Of a create nothing is modified.
+        let Comparison { added, modified, .. } = comparison;
+        Ok(if modified.is_empty() { added } else { modified.union(&added) })
     }
 
     /// The live object with a configuration applied, whose fields the manager owns from now on.
@@ -95,8 +97,12 @@ impl FieldManager<'_> {
         except: Option<&ManagerId>,
         force: bool,
     ) -> Result<Comparison, OwnersError> {
-        let mut comparisons = BTreeMap::new();
-        comparisons.insert(self.api_version.to_owned(), self.compare_in(live, new, self.api_version)?);
+        let own = self.compare_in(live, new, self.api_version)?;
+        // The usual case: an object is created.
+        if managed.entries.is_empty() {
+            return Ok(own);
+        }
+        let mut comparisons = BTreeMap::from([(self.api_version.to_owned(), own)]);
         let mut conflicts = BTreeMap::new();
         for (id, entry) in managed.entries.iter().filter(|(id, _)| Some(*id) != except) {
             if !comparisons.contains_key(&entry.api_version) {

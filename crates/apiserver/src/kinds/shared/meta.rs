@@ -10,7 +10,7 @@ use steersman_base::validation::{self, Problems};
 use super::check::{self, Errors, immutable, problems};
 use super::json::{flag, items, number, text};
 use crate::field::{FieldError, Path};
-use crate::registry::query::manager_problems;
+use crate::registry::query::{is_manager, manager_problems};
 
 /// The fields of metadata, without `managedFields` and `selfLink`, in the order of upstream's struct.
 pub(crate) const META_FIELDS: [&str; 13] = [
@@ -83,11 +83,11 @@ fn create(meta: &Value, rule: NameRule, path: &Path, errors: &mut Errors) {
     if name.is_empty() {
         errors.push(FieldError::required(&path.child("name"), "name or generateName is required"));
     } else {
-        problems(name, rule.problems(name), &path.child("name"), errors);
+        named(name, rule.problems(name), "name", path, errors);
     }
     let namespace = text(&meta["namespace"]);
     if !namespace.is_empty() {
-        problems(namespace, validation::dns1123_label(namespace), &path.child("namespace"), errors);
+        named(namespace, validation::dns1123_label(namespace), "namespace", path, errors);
     }
     common(meta, path, errors);
     finalizers(meta, path, errors);
@@ -110,25 +110,42 @@ fn update(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
     common(new, path, errors);
 }
 
+/// Adds the problems of a name that a field of metadata holds. Almost no name has any, so that no path is made for it before.
+fn named(name: &str, found: Problems, field: &str, path: &Path, errors: &mut Errors) {
+    if !found.is_empty() {
+        problems(name, found, &path.child(field), errors);
+    }
+}
+
 fn common(meta: &Value, path: &Path, errors: &mut Errors) {
-    check::non_negative(&meta["generation"], &path.child("generation"), errors);
-    check::labels(&meta["labels"], &path.child("labels"), errors);
-    check::annotations(&meta["annotations"], &path.child("annotations"), errors);
-    owner_references(&meta["ownerReferences"], &path.child("ownerReferences"), errors);
-    managed_fields(&meta["managedFields"], &path.child("managedFields"), errors);
+    type Check = fn(&Value, &Path, &mut Errors);
+    const CHECKS: [(&str, Check); 5] = [
+        ("generation", check::non_negative),
+        ("labels", check::labels),
+        ("annotations", check::annotations),
+        ("ownerReferences", owner_references),
+        ("managedFields", managed_fields),
+    ];
+    // Every object comes here, with few of the fields.
+    for (field, check) in CHECKS {
+        if !meta[field].is_null() {
+            check(&meta[field], &path.child(field), errors);
+        }
+    }
 }
 
 /// Checks what a client has said of the owners of fields; what cannot be read has been dropped.
 fn managed_fields(list: &Value, path: &Path, errors: &mut Errors) {
     const SUBRESOURCE_BYTES_MAX: usize = 256;
-    super::json::each(list, path, |entry, at| {
-        for problem in manager_problems(text(&entry["manager"]), &at.child("manager")) {
-            errors.push(problem);
+    for (index, entry) in items(list).iter().enumerate() {
+        let manager = text(&entry["manager"]);
+        if !is_manager(manager) {
+            manager_problems(manager, &path.index(index).child("manager")).into_iter().for_each(|it| errors.push(it));
         }
         if text(&entry["subresource"]).len() > SUBRESOURCE_BYTES_MAX {
-            errors.push(FieldError::too_long(&at.child("subresource"), SUBRESOURCE_BYTES_MAX));
+            errors.push(FieldError::too_long(&path.index(index).child("subresource"), SUBRESOURCE_BYTES_MAX));
         }
-    });
+    }
 }
 
 fn owner_references(references: &Value, path: &Path, errors: &mut Errors) {
@@ -174,6 +191,9 @@ fn owner_references(references: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn finalizers(meta: &Value, path: &Path, errors: &mut Errors) {
+    if meta["finalizers"].is_null() {
+        return;
+    }
     let path = path.child("finalizers");
     let names: Vec<_> = items(&meta["finalizers"]).iter().map(text).collect();
     for name in &names {
@@ -187,6 +207,9 @@ fn finalizers(meta: &Value, path: &Path, errors: &mut Errors) {
 
 /// Finalizers of built-in kinds are standard ones or have a domain.
 fn kube_finalizers(meta: &Value, path: &Path, errors: &mut Errors) {
+    if meta["finalizers"].is_null() {
+        return;
+    }
     super::json::each(&meta["finalizers"], &path.child("finalizers"), |finalizer, path| {
         let name = text(finalizer);
         if !name.contains('/') && !matches!(name, "kubernetes" | "orphan" | "foregroundDeletion") {

@@ -100,6 +100,19 @@ impl Session {
     }
 }
 
+/// Reads the answer of a webhook to the question with the uid `u`, and applies its patch to an object.
+#[cfg(fuzzing)]
+pub fn fuzz_answer(version: &str, is_mutating: bool, body: &[u8], object: &Value) {
+    let of = if is_mutating { review::Of::Mutating } else { review::Of::Validating };
+    let Ok(answer) = review::read(version, "u", of, body) else { return };
+    let _ = review::denial("fuzz.example.com", &answer.result).to_json().to_string();
+    assert!(is_mutating || answer.patch.is_empty(), "a validating webhook changes nothing");
+    let shown = || Ok(Some(object.clone()));
+    if let Ok(Some(patched)) = mutating::patched("fuzz.example.com", &answer.patch, &answer.patch_type, shown) {
+        let _ = patched.to_string();
+    }
+}
+
 impl Attributes<'_> {
     /// Returns how a webhook is asked about this, or none if it is not.
     fn asked_of(&self, registry: &Registry, hook: &Hook) -> Result<Option<Invocation>, Status> {

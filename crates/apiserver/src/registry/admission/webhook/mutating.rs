@@ -101,14 +101,27 @@ fn ask(
     if !is_allowed {
         return Err(Failure::Refused(review::denial(&hook.name, &result)));
     }
+    match patched(&hook.name, &patch, &patch_type, || attributes.shown(invocation))? {
+        Some(patched) => attributes.take_patched(invocation, patched).map_err(Failure::Refused),
+        None => Ok(false),
+    }
+}
+
+/// Returns what the patch of a webhook makes of the object that was shown to it; none if it changes nothing.
+pub(super) fn patched(
+    hook: &str,
+    patch: &[u8],
+    patch_type: &str,
+    shown: impl FnOnce() -> Result<Option<Value>, Status>,
+) -> Result<Option<Value>, Failure> {
     if patch.is_empty() {
-        return Ok(false);
+        return Ok(None);
     }
     let undecodable = |why: String| Failure::Calling(format!("received undecodable patch in webhook response: {why}"));
-    let operations = crate::decode::json(&patch).map_err(undecodable)?.value;
+    let operations = crate::decode::json(patch).map_err(undecodable)?.value;
     match &operations {
-        Value::Array(list) if list.is_empty() => return Ok(false),
-        Value::Null => return Ok(false),
+        Value::Array(list) if list.is_empty() => return Ok(None),
+        Value::Null => return Ok(None),
         Value::Array(_) => {}
         other => {
             let found = crate::decode::type_name(other);
@@ -116,19 +129,17 @@ fn ask(
         }
     }
     let internal = |why: String| Failure::Refused(Status::internal(why));
-    let Some(shown) = attributes.shown(invocation).map_err(Failure::Refused)? else {
+    let Some(shown) = shown().map_err(Failure::Refused)? else {
         let why = format!(
-            "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
-            hook.name
+            "admission webhook {hook:?} attempted to modify the object, which is not supported for this operation"
         );
         return Err(internal(why));
     };
     if patch_type != "JSONPatch" {
         return Err(Failure::Calling(format!("unsupported patch type {patch_type:?}")));
     }
-    let patch = Patch::read(PatchType::Json, &patch).map_err(|error| internal(error.message))?;
-    let patched = patch.apply_json(shown).map_err(internal)?;
-    attributes.take_patched(invocation, patched).map_err(Failure::Refused)
+    let patch = Patch::read(PatchType::Json, patch).map_err(|error| internal(error.message))?;
+    patch.apply_json(shown).map(Some).map_err(internal)
 }
 
 // === impl Reinvocation ===
