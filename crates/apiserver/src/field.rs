@@ -1,7 +1,7 @@
 //! What is wrong with a field, in upstream's words.
 
 use std::collections::HashSet;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde_json::Value;
 use steersman_base::go::quote;
@@ -71,7 +71,12 @@ impl Path {
     /// An element of a list: `[0]`.
     #[must_use]
     pub(crate) fn index(&self, index: usize) -> Self {
-        Self(format!("{}[{index}]", self.0))
+        const DIGITS_MAX: usize = 20;
+        let mut path = String::with_capacity(self.0.len() + DIGITS_MAX + 2);
+        path.push_str(&self.0);
+        // Writing to a string does not fail.
+        let _ = write!(path, "[{index}]");
+        Self(path)
     }
 
     /// The path with more text. Validation makes paths of all fields, and needs almost none.

@@ -302,8 +302,7 @@ impl Door {
                 Ok::<_, Infallible>(answer)
             }
         });
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        let mut connection = std::pin::pin!(connection);
+        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
         let drain = tokio::select! {
             biased;
             ended = cork.run(connection.as_mut()) => {

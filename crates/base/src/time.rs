@@ -104,10 +104,11 @@ fn parse_canonical(text: &[u8]) -> Option<i64> {
 /// The inverse of [`parse_canonical`], for the years 0 to 9999: every write has a time, and a format that is interpreted takes
 /// ten times as long.
 fn write_canonical(unix: i64, text: &mut [u8]) {
-    let (days, second) = (unix.div_euclid(24 * 3600), unix.rem_euclid(24 * 3600));
+    let second = unix.rem_euclid(24 * 3600);
     // Counted from the first of March of the year 0, in eras of 400 years, so that the leap day is the last of its year.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let days = unix.div_euclid(24 * 3600) + 719_468;
+    let era = days.div_euclid(146_097);
+    let day = days.rem_euclid(146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;

@@ -50,7 +50,7 @@ pub(super) struct Run<'a, S, F> {
 
 struct Held<S> {
     stream: S,
-    /// What has not been written yet.
+    /// The bytes that have not been written yet.
     buffer: Vec<u8>,
     is_held: bool,
     /// Whether something has been written since the last flush.
@@ -253,7 +253,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct Noted {
         writes: Vec<Vec<u8>>,
-        /// How many bytes it takes at once; all if unset.
+        /// The number of bytes that it takes at once; all if unset.
         takes: Option<usize>,
         is_full: bool,
         is_broken: bool,

@@ -16,6 +16,8 @@ pub(crate) mod policy;
 mod quota;
 pub(crate) mod webhook;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use steersman_base::ObjectKey;
 
@@ -23,6 +25,7 @@ use super::list::list_all;
 use super::object_meta::meta_text;
 use super::{Call, Registry};
 use crate::status::{Cause, Status};
+use crate::store::Object;
 
 pub(crate) use attributes::Attributes;
 pub(super) use namespace_lifecycle::check_namespace;
@@ -48,6 +51,11 @@ pub(crate) trait Lookup {
     fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Value>;
     /// Returns all objects of a namespace, or of the cluster, ordered by name.
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Value>;
+    /// Returns those objects of [`list`](Self::list) of which a field is true, and maybe others: for plug-ins of every pod, which
+    /// need none of them most of the time.
+    fn list_flagged(&self, group: &str, resource: &str, _field: &str) -> Vec<Value> {
+        self.list(group, resource, "")
+    }
     /// Whether claims and volumes get the finalizers that protect them while they are in use.
     fn protects_storage(&self) -> bool {
         true
@@ -131,6 +139,16 @@ impl Lookup for Registry {
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Value> {
         let Some(row) = self.any_version(group, resource) else { return Vec::new() };
         list_all(self, &row, namespace).iter().filter_map(|stored| stored.parse().ok()).collect()
+    }
+
+    fn list_flagged(&self, group: &str, resource: &str, field: &str) -> Vec<Value> {
+        let Some(row) = self.any_version(group, resource) else { return Vec::new() };
+        // As the store encodes it. Who has the text elsewhere is parsed in vain.
+        let flag = format!("\"{field}\":true");
+        let has_flag =
+            |stored: &Arc<Object>| std::str::from_utf8(&stored.bytes()).is_ok_and(|text| text.contains(&flag));
+        let flagged = list_all(self, &row, "").into_iter().filter(has_flag);
+        flagged.filter_map(|stored| stored.parse().ok()).collect()
     }
 
     fn protects_storage(&self) -> bool {

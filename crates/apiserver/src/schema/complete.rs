@@ -121,7 +121,7 @@ fn always_written(field: &Field) -> Option<Value> {
     is_always_written(field).then(|| written_zero(field))
 }
 
-/// What an absent field that is always written is written as.
+/// Returns the value that is written for an absent field that is always written.
 fn written_zero(field: &Field) -> Value {
     if field.pointer {
         return Value::Null;

@@ -64,7 +64,8 @@ fn is_between(case: &Case<'_>, key: &ObjectKey, quota: &Quota, name: &str) -> bo
     let Some(used) = quota.used(name) else { return true };
     let window = case.window();
     let is_here = |object: &Object| object.key.namespace == key.namespace;
-    let (mut least, mut most) = (0, 0);
+    let mut least = 0;
+    let mut most = 0;
     for history in case.world.all_histories(name) {
         least += i64::from(window.of(name, history).always(|object| is_here(object) && must_count(object)));
         most += i64::from(window.of(name, history).ever(|object| is_here(object) && counts(object)));

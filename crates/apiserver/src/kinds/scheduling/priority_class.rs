@@ -58,7 +58,7 @@ pub(in crate::kinds) fn only_default(lookup: &dyn Lookup, new: &Value, old: Opti
 
 /// Returns the class of pods that name none: of several, the one with the lowest value.
 pub(crate) fn global_default(lookup: &dyn Lookup) -> Option<Value> {
-    let classes = lookup.list("scheduling.k8s.io", "priorityclasses", "").into_iter();
+    let classes = lookup.list_flagged("scheduling.k8s.io", "priorityclasses", "globalDefault").into_iter();
     classes.filter(|class| flag(&class["globalDefault"])).min_by_key(|class| number(&class["value"]))
 }
 

@@ -37,9 +37,10 @@ const RESOURCE_FIELDS: &[&str] = &[
 /// Variables.
 pub(crate) fn vars(vars: &Value, path: &Path, errors: &mut Errors) {
     each(vars, path, |var, path| {
-        if required(&var["name"], &path.child("name"), errors) {
+        let at = path.child("name");
+        if required(&var["name"], &at, errors) {
             let name = text(&var["name"]);
-            problems(name, check::env_name(name), &path.child("name"), errors);
+            problems(name, check::env_name(name), &at, errors);
         }
         if is_set(&var["valueFrom"]) {
             value_from(var, &path.child("valueFrom"), errors);

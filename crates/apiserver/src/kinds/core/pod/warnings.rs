@@ -192,10 +192,13 @@ fn variables(list: &Value, at: &str, warnings: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (index, variable) in items(list).iter().enumerate() {
         let name = text(&variable["name"]);
+        if seen.insert(name) {
+            continue;
+        }
         let reference = format!("$({name})");
         let value = text(&variable["value"]);
         let is_made_from_it = !is_set(&variable["valueFrom"]) && value != reference && value.contains(&reference);
-        if !seen.insert(name) && !is_made_from_it {
+        if !is_made_from_it {
             warnings.push(format!(
                 "{at}.env[{index}]: hides previous definition of {name:?}, which may be dropped when using apply"
             ));
