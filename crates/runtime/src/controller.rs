@@ -22,7 +22,7 @@
 //! | [`Action::Done`](crate::Action::Done) | its failures are forgotten |
 //! | [`Action::Again`](crate::Action::Again) | it is requeued, rate-limited |
 //! | [`Action::After`](crate::Action::After) | its failures are forgotten; it is requeued after the delay |
-//! | an error | it is retried, rate-limited; given up after [`Builder::give_up_after`] |
+//! | an error | it is retried, rate-limited; given up after [`Builder::give_up_after`]; built-in controllers try again after 1000 s |
 //! | a [terminal](crate::Error::terminal) error | it is not retried until it changes |
 //! | a panic, or no result in [time](Builder::timeout) | as an error |
 
@@ -111,6 +111,8 @@ pub(crate) struct Engine {
 #[derive(Clone, Copy, Debug, Default)]
 struct Policy {
     retries_max: Option<u32>,
+    /// How long a key waits that has no retries left; without this, until its object changes.
+    set_aside: Option<Duration>,
     timeout: Option<Duration>,
 }
 

@@ -71,3 +71,46 @@ async fn each_outcome_has_its_consequence_and_one_worker_serves_them_all() -> Re
     assert_eq!(seen, want);
     cluster.stop().await
 }
+
+/// How often each object was reconciled by the controller below.
+static LIMITED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
+/// Always fails: for good, if the object's name says so.
+struct Failing;
+
+impl Reconciler for Failing {
+    async fn reconcile(&self, _: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        *LIMITED.lock().entry(key.name.to_string()).or_default() += 1;
+        Err(if &*key.name == "hopeless" { Error::terminal("on purpose") } else { Error::message("on purpose") })
+    }
+}
+
+const FAILING: Descriptor = Descriptor::built_in(
+    |name| {
+        let mut row = Row::new(name);
+        row.retries_max = Some(2);
+        row
+    },
+    &BuiltIn {
+        name: "failing-controller",
+        needs: &[],
+        options: |_| (),
+        build: |cx, ()| cx.controller(&cx.informer::<ReplicaSetView>()).reconcile(Failing),
+    },
+);
+
+#[tokio::test(start_paused = true)]
+async fn a_key_of_a_built_in_controller_without_retries_left_is_tried_again_after_a_thousand_seconds()
+-> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(&[FAILING]).start().await?;
+    for name in ["hopeless", "refused"] {
+        cluster.create(objects::replica_set(name).replicas(0)).await?;
+    }
+    cluster.advance(Duration::from_secs(500)).await;
+    let three = BTreeMap::from([("hopeless".to_owned(), 1), ("refused".to_owned(), 3)]);
+    assert_eq!(*LIMITED.lock(), three, "the first time, and two retries");
+    cluster.advance(Duration::from_secs(2000)).await;
+    let nine = BTreeMap::from([("hopeless".to_owned(), 1), ("refused".to_owned(), 9)]);
+    assert_eq!(*LIMITED.lock(), nine, "and twice more");
+    cluster.stop().await
+}

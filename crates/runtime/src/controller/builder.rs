@@ -21,6 +21,9 @@ use crate::reconcile::Freshness;
 use crate::source::{Connected, Feed, Source, Watch};
 use crate::{Context, Reconciler};
 
+/// How long a key of a built-in controller waits that has no retries left: the longest delay of the default rate limiter.
+const SET_ASIDE_FOR: Duration = Duration::from_secs(1000);
+
 /// A controller under construction: its main kind, its other sources, and its options.
 #[must_use = "a controller exists when it is given a reconciler"]
 pub struct Builder<V: View> {
@@ -68,6 +71,8 @@ impl<V: View> Builder<V> {
         self.queue_names.clone_from(&row.queues);
         self.limiter = row.limiter.make();
         self.policy.retries_max = row.retries_max;
+        // What refused the writes of a controller may end without a change of the object: a webhook, a quota, a missing right.
+        self.policy.set_aside = row.retries_max.map(|_| SET_ASIDE_FOR);
         self.workers(workers)
     }
 
@@ -214,6 +219,7 @@ impl<V: View> Builder<V> {
     /// Gives a key up after this many retries in a row, until it changes; by default retries never end.
     pub fn give_up_after(mut self, retries: u32) -> Self {
         self.policy.retries_max = Some(retries);
+        self.policy.set_aside = None;
         self
     }
 

@@ -93,6 +93,9 @@ impl Engine {
                 if let Some(wait) = throttled {
                     tracing::debug!(%error, ?wait, "the server asks to retry later");
                     item.again_after(wait);
+                } else if let Some(wait) = self.policy.set_aside.filter(|_| exhausted && !error.is_terminal()) {
+                    tracing::error!(%error, failures = item.failures() + 1, ?wait, "setting aside");
+                    item.again_after(wait);
                 } else if error.is_terminal() || exhausted {
                     tracing::error!(%error, failures = item.failures() + 1, "giving up until the object changes");
                     item.give_up();
