@@ -111,7 +111,7 @@ pub(crate) struct Engine {
 #[derive(Clone, Copy, Debug, Default)]
 struct Policy {
     retries_max: Option<u32>,
-    /// How long a key waits that has no retries left; without this, until its object changes.
+    /// The time for which a key waits that has no retries left; unless set, it waits until its object changes.
     set_aside: Option<Duration>,
     timeout: Option<Duration>,
 }

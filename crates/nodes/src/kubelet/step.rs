@@ -196,10 +196,12 @@ impl<'a> Stepping<'a, '_> {
         let meta = &self.life.pod.metadata;
         let subject = self.subject(None);
         if !self.life.is_anything_running() {
-            // The server knows that no grace period is left, and waits for finalizers: another delete would change
-            // nothing. Without finalizers the object should be deleted: a forced delete was interrupted, and the
-            // kubelet completes it.
-            let is_held = meta.deletion_grace_period_seconds() == Some(0) && !meta.finalizers().is_empty();
+            // The server knows that no grace period is left, and waits for finalizers: once the status says how the pod ended,
+            // another delete would change nothing. Without finalizers the object should be deleted: a forced delete was
+            // interrupted, and the kubelet completes it.
+            let is_recorded = self.life.over.is_some();
+            let is_held =
+                is_recorded && meta.deletion_grace_period_seconds() == Some(0) && !meta.finalizers().is_empty();
             self.stages.next(On::Stopped, subject).filter(|stage| stage.then == Then::Remove && !is_held)?;
             return Some((self.now, Event::Remove));
         }

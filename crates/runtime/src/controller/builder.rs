@@ -21,7 +21,7 @@ use crate::reconcile::Freshness;
 use crate::source::{Connected, Feed, Source, Watch};
 use crate::{Context, Reconciler};
 
-/// How long a key of a built-in controller waits that has no retries left: the longest delay of the default rate limiter.
+/// The time for which a key of a built-in controller waits that has no retries left: the longest delay of the default rate limiter.
 const SET_ASIDE_FOR: Duration = Duration::from_secs(1000);
 
 /// A controller under construction: its main kind, its other sources, and its options.

@@ -247,6 +247,18 @@ fn a_deletion_without_grace_that_was_cut_short_is_ended() {
     assert!(!held.removed, "finalizers hold it, and the server knows that no time is left");
 }
 
+/// The Job controller counts a pod when its phase says that it ended, and only then takes its finalizer off.
+#[test]
+fn a_pod_that_is_deleted_by_force_before_it_started_fails_and_is_let_go_once() {
+    let mut pod = Pod::running(&["nginx"], "Always").annotated("start-delay", "1h");
+    pod.object["metadata"]["finalizers"] = json!(["batch.kubernetes.io/job-tracking"]);
+    pod.after("10s").delete(0).after("0s");
+    assert_eq!((pod.phase(), pod.removed), ("Failed", true));
+    let writes = pod.writes;
+    pod.after("1h");
+    assert_eq!((pod.phase(), pod.removed, pod.writes), ("Failed", false, writes));
+}
+
 #[test]
 fn a_pod_that_is_deleted_before_it_started_fails() {
     let mut pod = Pod::running(&["nginx"], "Always").annotated("start-delay", "1h");
