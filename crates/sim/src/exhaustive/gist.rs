@@ -12,6 +12,8 @@ pub(super) type Gists = BTreeMap<String, Vec<String>>;
 /// Metadata that says nothing about what controllers have done.
 const IGNORED: [&str; 6] =
     ["uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionTimestamp"];
+/// Versions that objects name in other places.
+const VERSIONS: [&str; 2] = ["observedGeneration", "resourceVersion"];
 /// A uid has this length.
 const UID_LENGTH: usize = 36;
 
@@ -53,6 +55,10 @@ fn of_object(resource: &str, object: &Value) -> Value {
             _ => {}
         }
     }
+    // Whoever allocates a claim sets its finalizer before: one that is left by a crash is not taken off, as upstream.
+    if resource == "resourceclaims.resource.k8s.io" && gist["status"]["allocation"].is_null() {
+        gist["metadata"].as_object_mut().map(|metadata| metadata.remove("finalizers"));
+    }
     simplify(&mut gist);
     gist
 }
@@ -62,7 +68,7 @@ fn simplify(value: &mut Value) {
         Value::Object(fields) => {
             let taken = std::mem::take(fields);
             let simplified =
-                taken.into_iter().filter(|(name, _)| name != "observedGeneration").map(|(name, mut value)| {
+                taken.into_iter().filter(|(name, _)| !VERSIONS.contains(&name.as_str())).map(|(name, mut value)| {
                     simplify(&mut value);
                     (name, value)
                 });
@@ -122,6 +128,11 @@ mod tests {
         let other = object("ffffffff-1111-4222-8333-123456789abc", "2026-11-15T13:07:00Z", "Bound");
         assert_eq!(one, other);
         assert_eq!(one["spec"]["volumeName"], "pvc-UID");
+        let volume = |version: &str| {
+            of_object("persistentvolumes", &json!({"spec": {"claimRef": {"name": "data", "resourceVersion": version}}}))
+        };
+        assert_eq!(volume("7"), volume("8"));
+        assert_eq!(volume("7")["spec"]["claimRef"]["name"], "data");
         assert_ne!(one, object("ffffffff-1111-4222-8333-123456789abc", "2026-11-15T13:07:00Z", "Lost"));
     }
 }

@@ -27,11 +27,12 @@ const HARDWARE_BYTES_MAX: usize = 128;
 pub(super) fn prepare(new: &mut Value, _: &Value, _: &str) {
     let allocated: Vec<[String; 4]> =
         items(&new["status"]["allocation"]["devices"]["results"]).iter().map(id).collect();
-    if let Some(devices) = new["status"]["devices"].as_array_mut() {
+    let Some(status) = new.get_mut("status").and_then(Value::as_object_mut) else { return };
+    if let Some(devices) = status.get_mut("devices").and_then(Value::as_array_mut) {
         let before = devices.len();
         devices.retain(|device| allocated.contains(&id(device)));
         if before > 0 && devices.is_empty() {
-            new["status"].as_object_mut().map(|status| status.remove("devices"));
+            status.remove("devices");
         }
     }
 }

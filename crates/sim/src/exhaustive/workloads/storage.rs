@@ -11,7 +11,7 @@ const ATTRIBUTES: &str = "/apis/storage.k8s.io/v1/volumeattributesclasses";
 const CLAIMS: &str = "persistentvolumeclaims";
 const PV: &str = "persistentvolumes";
 
-/// Makes a volume of the class `static`, with another source if there is one.
+/// Makes a volume of the class `static`, with another source and class if there are any.
 fn volume(name: &str, source: Option<Value>) -> Operation {
     let mut spec = json!({
         "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "storageClassName": "static",
@@ -55,10 +55,10 @@ pub(super) fn workloads() -> Vec<Workload> {
 fn of_claims() -> Vec<Workload> {
     let more = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
     let class = json!({
-        "metadata": {"name": "static"}, "provisioner": "kubernetes.io/gce-pd", "allowVolumeExpansion": true,
+        "metadata": {"name": "growing"}, "provisioner": "kubernetes.io/gce-pd", "allowVolumeExpansion": true,
         "volumeBindingMode": "Immediate",
     });
-    let disk = json!({"gcePersistentDisk": {"pdName": "disk"}});
+    let disk = json!({"gcePersistentDisk": {"pdName": "disk"}, "storageClassName": "growing"});
     let csi = json!({"csi": {"driver": "disk.example.com", "volumeHandle": "disk"}});
     let scratch = json!({
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
@@ -98,7 +98,7 @@ fn of_claims() -> Vec<Workload> {
             vec![
                 post(CLASSES, class),
                 volume("disk", Some(disk)),
-                claim("data", "static", json!({"volumeName": "disk"})),
+                claim("data", "growing", json!({"volumeName": "disk"})),
                 patch(&claim_of("data"), more),
             ],
         )
