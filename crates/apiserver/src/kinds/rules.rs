@@ -30,6 +30,8 @@ pub(crate) struct Rules {
     /// Sets fields that the object leaves out. Idempotent: it runs on creates, updates and after patches, as upstream's
     /// decoding does.
     pub(crate) default: fn(&mut Value),
+    /// Sets the times that the object leaves out, in a create and in an update.
+    pub(crate) timed: Option<fn(&mut Value, now: &str)>,
     /// Adds what upstream's conversion from its internal form adds to an object: its owners are recorded, too.
     pub(crate) converted: Option<fn(&mut Value)>,
     /// Sets, keeps or drops the fields that are not the client's, before validation. On a create, `metadata.uid` and
@@ -143,6 +145,7 @@ impl Rules {
             rechecks_meta: false,
             default: |_| (),
             converted: None,
+            timed: None,
             prepare: |_, _| (),
             record_user: |_, _| (),
             allocate: None,
@@ -174,6 +177,12 @@ impl Rules {
     /// Sets the defaults.
     pub(crate) const fn defaulted(mut self, default: fn(&mut Value)) -> Self {
         self.default = default;
+        self
+    }
+
+    /// Sets the times that the object leaves out.
+    pub(crate) const fn timed(mut self, set: fn(&mut Value, &str)) -> Self {
+        self.timed = Some(set);
         self
     }
 

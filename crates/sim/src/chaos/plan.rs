@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::plan::{Edit, FULL, Fault, Millis, Operation, Step, Target, Verb, Window, generate};
+use crate::plan::{Edit, FULL, Fault, Millis, Operation, Size, Step, Target, Verb, Window, generate};
 
 /// Everything that happens, on a clock that begins with the storm.
 #[derive(Clone, Debug)]
@@ -87,7 +87,9 @@ pub fn plan(seed: u64, ends: Millis) -> Plan {
 
 /// The operations of the simulator's world with this seed, as many as there is time for.
 fn operations(seed: u64, ends: Millis) -> Vec<Step> {
-    let world = generate(seed, FULL);
+    // Quotas and devices need what the worlds of the simulator are furnished with.
+    let size = Size { later: false, ..FULL };
+    let world = generate(seed, size);
     let count = usize::try_from(OPERATIONS_PER_MINUTE * ends / 60_000).unwrap_or(usize::MAX);
     let mut steps = world.operations;
     // More time than one world fills is filled by the next ones.
@@ -95,7 +97,7 @@ fn operations(seed: u64, ends: Millis) -> Vec<Step> {
     while steps.len() < count {
         more = more.wrapping_add(1);
         let shift = steps.last().map_or(0, |step| step.at);
-        let next = generate(more, FULL).operations;
+        let next = generate(more, size).operations;
         steps.extend(next.into_iter().map(|step| Step { at: step.at + shift, ..step }));
     }
     steps.truncate(count);

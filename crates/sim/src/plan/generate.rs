@@ -196,12 +196,14 @@ pub struct Size {
     pub ends: Millis,
     /// Whether nodes serve metrics, provision and attach volumes and have devices, and users use all that.
     pub furnished: bool,
+    /// Whether there are quotas, claims of devices and times to live, too.
+    pub later: bool,
 }
 
 /// An hour of virtual time, with healing.
-pub const FULL: Size = Size { operations: 200, faults_max: 24, ends: minutes(30), furnished: true };
+pub const FULL: Size = Size { operations: 200, faults_max: 24, ends: minutes(30), furnished: true, later: true };
 /// For the default suite, which compiles for debugging.
-pub const SMALL: Size = Size { operations: 80, faults_max: 12, ends: minutes(10), furnished: false };
+pub const SMALL: Size = Size { operations: 80, faults_max: 12, ends: minutes(10), furnished: false, later: false };
 
 /// In this part of the storm owners are made first, and within this time.
 const FIRST_PART: Millis = 10;
@@ -225,7 +227,7 @@ impl Size {
         let hours = hours.max(1);
         let ends = minutes(60 * u64::try_from(hours).unwrap_or(1));
         let operations = OWNERS.len() + OPERATIONS_PER_HOUR * hours;
-        Self { operations, faults_max: FAULTS_PER_HOUR * hours, ends, furnished: true }
+        Self { operations, faults_max: FAULTS_PER_HOUR * hours, ends, furnished: true, later: true }
     }
 }
 
@@ -259,7 +261,7 @@ pub fn generate(seed: u64, size: Size) -> Plan {
         faults.push(Window { from: random.u64(..options.ends / 2), to: FOR_EVER, on, fault: Fault::Unreadable });
     }
     faults.extend(faults::later_ones(seed, &options));
-    if options.furnished {
+    if size.later {
         operations.extend(later::operations(seed, &options, size.operations));
         operations.sort_by_key(|step| step.at);
     }

@@ -7,6 +7,7 @@ use crate::table::Cell;
 
 /// The rules of MutatingAdmissionPolicies.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .defaulted(policy::default)
     .validated(policy::validate_mutating)
     .with_strategy(STRATEGY)

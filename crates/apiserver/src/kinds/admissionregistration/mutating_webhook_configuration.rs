@@ -8,6 +8,7 @@ use crate::table::Cell;
 
 /// The rules of MutatingWebhookConfigurations.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .defaulted(|object| {
         each_mut(object, "webhooks", |it| {
             webhook::default(it);

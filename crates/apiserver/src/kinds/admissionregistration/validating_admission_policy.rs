@@ -8,6 +8,7 @@ use crate::table::Cell;
 
 /// The rules of ValidatingAdmissionPolicies.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .defaulted(policy::default)
     .validated(policy::validate_policy)
     .status_validated(policy::validate_status)

@@ -6,6 +6,7 @@ use crate::kinds::{NameRule, Rules};
 
 /// The rules of ValidatingAdmissionPolicyBindings.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .defaulted(policy::default_binding)
     .validated(|binding, _, errors| {
         policy::validate_binding(binding, false, errors);

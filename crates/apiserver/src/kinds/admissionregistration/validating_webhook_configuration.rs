@@ -8,6 +8,7 @@ use crate::table::Cell;
 
 /// The rules of ValidatingWebhookConfigurations.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .defaulted(|object| each_mut(object, "webhooks", webhook::default))
     .validated(webhook::validate)
     .with_strategy(STRATEGY)

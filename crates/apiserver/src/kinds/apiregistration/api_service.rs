@@ -14,6 +14,7 @@ use crate::table::{Cell, TableRow, cell};
 
 /// The rules of APIServices.
 pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
+    .rechecked()
     .defaulted(|object| {
         if let Some(service) = object_mut(object, "spec").and_then(|spec| object_mut(spec, "service")) {
             default_to(service, "port", 443);

@@ -191,6 +191,13 @@ pub(super) fn raw(object: &Value, bytes_max: usize, path: &Path, errors: &mut Er
     }
 }
 
+/// Sets the time at which a taint was added, if it is left out.
+pub(super) fn added(taint: &mut Value, now: &str) {
+    if let Some(taint) = taint.as_object_mut().filter(|taint| taint.get("timeAdded").is_none_or(Value::is_null)) {
+        taint.insert("timeAdded".to_owned(), now.into());
+    }
+}
+
 /// A taint. On an update, only an effect that changes is checked.
 pub(super) fn taint(taint: &Value, old: Option<&Value>, path: &Path, errors: &mut Errors) {
     let key = text(&taint["key"]);

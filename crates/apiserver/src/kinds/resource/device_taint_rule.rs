@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::device::{label, pool_name, taint};
+use super::device::{added, label, pool_name, taint};
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::conditions;
-use crate::kinds::shared::json::{is_set, items, text};
+use crate::kinds::shared::json::{is_set, items, object_mut, text};
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::storage::driver_name;
 use crate::kinds::{NameRule, Rules};
@@ -16,6 +16,11 @@ const CONDITIONS_MAX: usize = 8;
 
 /// The rules of DeviceTaintRules.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .timed(|rule, now| {
+        if let Some(taint) = object_mut(rule, "spec").and_then(|spec| object_mut(spec, "taint")) {
+            added(taint, now);
+        }
+    })
     .validated(validate)
     .status_validated(validate_status)
     .status_resets(&["metadata", "spec"])

@@ -3,7 +3,7 @@
 use super::claim_spec;
 use super::resource_claim::device_requests;
 use crate::field::Path;
-use crate::kinds::shared::check::immutable;
+use crate::kinds::shared::check::immutable_struct;
 use crate::kinds::shared::json::object_mut;
 use crate::kinds::shared::meta::validate_template;
 use crate::kinds::{NameRule, Rules};
@@ -24,7 +24,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         validate_template(&spec["metadata"], &path.child("metadata"), errors);
         claim_spec::validate(&spec["spec"], &path.child("spec"), errors);
         if let Some(old) = old {
-            immutable(spec, &old["spec"], &path, errors);
+            immutable_struct("ResourceClaimTemplateSpec", spec, &old["spec"], &path, errors);
         }
     })
     .with_strategy(Strategy::RETURNS_DELETED)

@@ -232,6 +232,13 @@ pub(crate) fn immutable(new: &Value, old: &Value, path: &Path, errors: &mut Erro
     }
 }
 
+/// A field that must not change, shown as the Go struct of this name.
+pub(crate) fn immutable_struct(name: &str, new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
+    if !same(new, old) {
+        errors.push(FieldError::invalid(path, super::go::show(name, new), IMMUTABLE));
+    }
+}
+
 /// A plain string that must not change: not a pointer in Go, so that none is shown as `""`.
 pub(crate) fn immutable_text(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
     if text(new) != text(old) {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use steersman_base::validation::{dns1035_label, dns1123_subdomain};
 
 use crate::field::{Errors, FieldError, Path};
-use crate::kinds::shared::check::{IMMUTABLE, immutable, problems_joined};
+use crate::kinds::shared::check::{IMMUTABLE, immutable_struct, problems_joined};
 use crate::kinds::shared::conditions;
 use crate::kinds::shared::json::{items, text};
 use crate::kinds::shared::meta::validate_meta_update;
@@ -48,7 +48,7 @@ fn validate(migration: &Value, old: Option<&Value>, errors: &mut Errors) {
         problems_joined(group, &dns1123_subdomain(group), &path.child("group"), errors);
     }
     if let Some(old) = old {
-        immutable(spec, &old["spec"], &Path::new("spec"), errors);
+        immutable_struct("StorageVersionMigrationSpec", spec, &old["spec"], &Path::new("spec"), errors);
     }
 }
 

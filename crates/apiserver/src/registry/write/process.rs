@@ -35,6 +35,9 @@ impl Registry {
         let old = stored.map(|stored| Checked::stored(row, stored)).transpose()?;
         let old = old.as_deref();
         let mut object = checked.into_value();
+        if let (Part::Whole, Some(set)) = (part, row.rules.timed) {
+            set(&mut object, &self.clock.now().to_string());
+        }
         if owners == Owners::Changes {
             if stored.is_none() {
                 object_meta::remove_system_fields(&mut object);

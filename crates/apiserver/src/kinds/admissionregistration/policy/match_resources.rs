@@ -25,13 +25,16 @@ pub(super) fn validate(resources: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
-/// Refuses operations that change nothing: mutating policies see creates and updates.
+/// The operations that mutating policies see: a deletion has nothing to change.
+const MUTATING_OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "UPDATE"];
+
+/// Refuses operations that mutating policies do not see.
 pub(super) fn only_writes(resources: &Value, path: &Path, errors: &mut Errors) {
     let at = path.child("resourceRules").child("operations");
     each(&resources["resourceRules"], path, |rule, _| {
         each(&rule["operations"], path, |operation, _| {
-            if !matches!(text(operation), "CREATE" | "UPDATE") {
-                errors.push(FieldError::not_supported(&at, text(operation), &["CREATE", "UPDATE"]));
+            if !MUTATING_OPERATIONS.contains(&text(operation)) {
+                errors.push(FieldError::not_supported(&at, text(operation), MUTATING_OPERATIONS));
             }
         });
     });
