@@ -1,6 +1,5 @@
 //! A new cluster, on the embedded server and on kube-apiserver: the objects that nobody has made.
 
-use kube::Client;
 use serde_json::{Value, json};
 
 use crate::compare::{Request, normal, send};
