@@ -21,7 +21,7 @@ use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
-use steersman_testing::{Builder, Failure, TestCluster, expect_eq, objects};
+use steersman_testing::{Builder, Failure, TestCluster, objects};
 
 /// How long quiet is expected: this is real time.
 pub(crate) const LONG: Duration = Duration::from_secs(8);
@@ -84,11 +84,15 @@ async fn the_server_knows_who_has_a_token_from_a_secret() -> Result<(), Failure>
     cluster.create(scenarios::accounts::token_secret("robot-token", "robot", None)).await?;
     let mut data = scenarios::accounts::until_filled(&cluster, "robot-token").await?.data.unwrap_or_default();
     let token = data.remove("token").map(|token| String::from_utf8_lossy(&token.0).into_owned()).unwrap_or_default();
-    let review = TokenReview { spec: TokenReviewSpec { token, audiences: None }, ..TokenReview::default() };
-    let review = Api::<TokenReview>::all(cluster.client()).create(&PostParams::default(), &review).await?;
-    let status = review.status.unwrap_or_default();
-    let user = status.user.unwrap_or_default().username;
+    // The server knows accounts and Secrets from watches of its own, which may be a moment behind.
+    let reviews = Api::<TokenReview>::all(cluster.client());
+    let reviewed = async || {
+        let spec = TokenReviewSpec { token: token.clone(), audiences: None };
+        let review = TokenReview { spec, ..TokenReview::default() };
+        let status = reviews.create(&PostParams::default(), &review).await?.status.unwrap_or_default();
+        Ok((status.user.unwrap_or_default().username, status.error, status.authenticated))
+    };
     let want = format!("system:serviceaccount:{}:robot", cluster.namespace());
-    expect_eq("user and error", &(user, status.error, status.authenticated), &(Some(want), None, Some(true)))?;
+    cluster.until_eq("user and error", reviewed, (Some(want), None, Some(true))).await?;
     cluster.stop().await
 }
