@@ -24,6 +24,7 @@
 
 pub mod aggregated;
 pub mod bucket;
+mod calendar;
 pub mod condition;
 pub mod cron;
 pub mod field_selector;

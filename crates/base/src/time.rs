@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tokio::time::Instant;
 
+use crate::calendar::{Date, days_of};
+
 /// `metav1.Time`: seconds since 1970, written as `2026-11-15T22:04:07Z`. Fractions are cut off, as upstream does.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Time(i64);
@@ -93,11 +95,7 @@ fn parse_canonical(text: &[u8]) -> Option<i64> {
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    // Days since 1970 in the proleptic Gregorian calendar, counting years from March so that the leap day is last.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days =
-        year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5 + day
-            - 719_469;
+    let days = days_of(year, month, day);
     Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
@@ -105,16 +103,7 @@ fn parse_canonical(text: &[u8]) -> Option<i64> {
 /// ten times as long.
 fn write_canonical(unix: i64, text: &mut [u8]) {
     let second = unix.rem_euclid(24 * 3600);
-    // Counted from the first of March of the year 0, in eras of 400 years, so that the leap day is the last of its year.
-    let days = unix.div_euclid(24 * 3600) + 719_468;
-    let era = days.div_euclid(146_097);
-    let day = days.rem_euclid(146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let year = era * 400 + year + i64::from(month >= 10);
-    let month = if month < 10 { month + 3 } else { month - 9 };
+    let Date { year, month, day } = Date::of_days(unix.div_euclid(24 * 3600));
     write_digits(year, &mut text[..4]);
     write_digits(month, &mut text[5..7]);
     write_digits(day, &mut text[8..10]);

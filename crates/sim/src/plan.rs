@@ -16,6 +16,8 @@ pub type Millis = u64;
 
 /// The time in which a world heals whose clocks are right.
 pub(crate) const HEALS_WITHIN: Millis = minutes(20);
+/// The name and the label of the objects that [`Fault::Unreadable`] makes unreadable for managers.
+pub(crate) const BYSTANDER: &str = "bystander";
 
 /// A world: its participants, what users do, and the faults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -99,7 +99,7 @@ impl Registry {
         let now = self.clock.now().to_string();
         let writer = Writer { manager: &call.manager, now: &now };
         let recorded = self.with_managers(call, part, |managers| {
-            if row.custom.is_some() || row.rules.converted.is_none() && is_complete(row, object) {
+            if row.rules.converted.is_none() && is_complete(row, object) {
                 return managers.update(live, object, writer);
             }
             let given = take_managed_fields(object);
@@ -182,7 +182,7 @@ fn complete(row: &Row, object: &mut Value) {
     }
 }
 
-/// Whether [`complete`] would change nothing: then no copy is needed to tell owners.
+/// Whether [`complete`] would change nothing: then no copy is needed to record owners.
 fn is_complete(row: &Row, object: &Value) -> bool {
     let Resource { group, version, kind, .. } = &row.resource;
     row.custom.is_some() || schema::is_complete(group, version, kind, object)

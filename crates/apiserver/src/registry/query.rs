@@ -101,14 +101,14 @@ impl Query {
     pub(crate) fn write_options(&self, kind: &str, is_apply: bool) -> Result<WriteOptions, Status> {
         let mut errors = Vec::new();
         let field_manager = self.get("fieldManager");
-        let path = Path::new("fieldManager");
+        let path = || Path::new("fieldManager");
         if is_apply && field_manager.is_empty() {
-            errors.push(FieldError::required(&path, "is required for apply patch"));
+            errors.push(FieldError::required(&path(), "is required for apply patch"));
         }
         if kind == "PatchOptions" && !is_apply && self.has("force") {
             errors.push(FieldError::forbidden(&Path::new("force"), "may not be specified for non-apply patch"));
         }
-        errors.extend(manager_problems(field_manager, &path));
+        errors.extend(manager_problems(field_manager, path));
         let values: Vec<_> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
         let dry_run = dry_run(&values).unwrap_or_else(|error| {
             errors.push(error);
@@ -243,20 +243,15 @@ impl Query {
     }
 }
 
-/// Whether a field manager may have this name.
-pub(crate) fn is_manager(name: &str) -> bool {
-    name.len() <= MANAGER_BYTES_MAX && name.chars().all(is_printable)
-}
-
-/// Returns the errors of a field manager's name.
-pub(crate) fn manager_problems(name: &str, path: &Path) -> Vec<FieldError> {
+/// Returns the errors of a field manager's name. Almost no name has any, so that the path is made only for an error.
+pub(crate) fn manager_problems(name: &str, path: impl Fn() -> Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if name.len() > MANAGER_BYTES_MAX {
-        errors.push(FieldError::too_long(path, MANAGER_BYTES_MAX));
+        errors.push(FieldError::too_long(&path(), MANAGER_BYTES_MAX));
     }
     for (at, letter) in name.char_indices().filter(|(_, letter)| !is_printable(*letter)) {
         let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(letter));
-        errors.push(FieldError::invalid(path, name, detail));
+        errors.push(FieldError::invalid(&path(), name, detail));
         if errors.len() > MANAGER_BYTES_MAX {
             break;
         }

@@ -6,6 +6,7 @@
 use super::fields::Fields;
 use super::zone::Zone;
 use crate::Time;
+use crate::calendar::{Date, days_of};
 
 /// A schedule that is not due for so many years is never due.
 const YEARS_MAX: i64 = 5;
@@ -23,13 +24,6 @@ struct Local<'a> {
     /// Local seconds since 1970.
     seconds: i64,
     date: Date,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Date {
-    year: i64,
-    month: i64,
-    day: i64,
 }
 
 /// The field that was stepped over a boundary: the larger ones are to be checked again.
@@ -170,37 +164,6 @@ impl<'a> Local<'a> {
     fn weekday(&self) -> u32 {
         small((self.seconds.div_euclid(DAY) + 4).rem_euclid(7))
     }
-}
-
-// === impl Date ===
-
-impl Date {
-    /// Returns the date of a number of days since 1970, in years that begin in March: the leap day is the last one.
-    fn of_days(days: i64) -> Self {
-        let days = days + 719_468;
-        let era = days.div_euclid(146_097);
-        let day_of_era = days.rem_euclid(146_097);
-        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * month + 2) / 5 + 1;
-        let month = if month < 10 { month + 3 } else { month - 9 };
-        let year = era * 400 + year_of_era + i64::from(month <= 2);
-        Self { year, month, day }
-    }
-}
-
-/// Returns the days from 1970 to a date; a month or day too many counts on.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = year + (month - 1).div_euclid(12);
-    let month = (month - 1).rem_euclid(12) + 1;
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month = if month > 2 { month - 3 } else { month + 9 };
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
 }
 
 /// A field as a number of a bit.

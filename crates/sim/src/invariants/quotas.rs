@@ -4,14 +4,12 @@ use steersman_base::ObjectKey;
 
 use super::replicas::stays;
 use super::{Case, Findings, QUOTA, Rest, Verdict};
+use crate::plan::BYSTANDER;
 use crate::world::{Object, Phase, Quota, World};
 
 const QUOTAS: &str = "resourcequotas";
 /// What quotas count here, by its name in a quota: each the resource of that name.
 const COUNTED: [&str; 3] = ["pods", "configmaps", "persistentvolumeclaims"];
-
-/// The objects that may become unreadable for managers.
-const BYSTANDER: &str = "bystander";
 
 /// Whether a quota counts an object of a counted resource. A pod that has ended does not count, and one that is terminating until
 /// its grace period is over.

@@ -260,7 +260,7 @@ impl Watch {
     }
 }
 
-/// What a line says, with the bystander as nobody can read it: its label is no text.
+/// What a line says, with the bystander (`plan::BYSTANDER`) as nobody can read it: its label is no text.
 fn spoiled(line: &Line, about: &About, bytes: Bytes) -> Bytes {
     const LABEL: &[u8] = b"\"app\":\"bystander\"";
     let faults = &line.0.faults;

@@ -79,14 +79,18 @@ impl OwnerKind {
     /// Whether only furnished worlds have it.
     #[must_use]
     pub const fn is_furnished(self) -> bool {
-        matches!(self, Self::Autoscaler | Self::Request | Self::Claim | Self::Volume | Self::ClaimUser)
-            || self.is_later()
-    }
-
-    /// Whether worlds have it besides what their seeds gave before: quotas and claims of devices.
-    #[must_use]
-    pub const fn is_later(self) -> bool {
-        matches!(self, Self::Quota | Self::DeviceSet | Self::DeviceClaim | Self::DeviceUser)
+        matches!(
+            self,
+            Self::Autoscaler
+                | Self::Request
+                | Self::Claim
+                | Self::Volume
+                | Self::ClaimUser
+                | Self::Quota
+                | Self::DeviceSet
+                | Self::DeviceClaim
+                | Self::DeviceUser
+        )
     }
 }
 

@@ -6,7 +6,7 @@ mod workloads;
 
 use serde_json::{Map, Value, json};
 
-use crate::plan::{Edit, NAMESPACES, OWNERS, OwnerKind, Share};
+use crate::plan::{BYSTANDER, Edit, NAMESPACES, OWNERS, OwnerKind, Share};
 
 /// A finalizer that only users take off.
 pub(super) const HOLD: &str = "example.com/hold";
@@ -286,7 +286,7 @@ pub(super) fn ending_pod(pick: usize, number: usize) -> Value {
 /// Returns objects that no other depends on, and that may become unreadable, with their resources. The pod fits no
 /// node.
 pub(super) fn bystanders() -> [(&'static str, Value); 3] {
-    let metadata = json!({"name": "bystander", "labels": {"app": "bystander"}});
+    let metadata = json!({"name": BYSTANDER, "labels": {"app": BYSTANDER}});
     let spec = json!({
         "nodeSelector": {"nowhere": "to-be-found"}, "containers": [{"name": "main", "image": "image:0"}],
     });

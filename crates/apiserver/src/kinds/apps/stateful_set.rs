@@ -11,7 +11,7 @@ use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::check::{self, problems};
 use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
-    default_to, default_zero_to, each, each_mut, is_empty, is_set, items, object_mut, same, set, text, unset, with,
+    default_to, default_zero_to, each, each_mut, is_empty, is_set, items, object_mut, set, text, unset, with,
 };
 use crate::kinds::shared::meta::{self, validate_meta_update};
 use crate::kinds::shared::workload::{
@@ -85,10 +85,8 @@ fn default(object: &mut Value) {
 
 fn update(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
     check::immutable_selector(&new["selector"], &old["selector"], &path.child("selector"), errors);
-    if !same(&new["volumeClaimTemplates"], &old["volumeClaimTemplates"]) {
-        let shown = go::show("[PersistentVolumeClaim", &new["volumeClaimTemplates"]);
-        errors.push(FieldError::invalid(&path.child("volumeClaimTemplates"), shown, check::IMMUTABLE));
-    }
+    let templates = "volumeClaimTemplates";
+    check::immutable_struct("[PersistentVolumeClaim", &new[templates], &old[templates], &path.child(templates), errors);
     for field in ["serviceName", "podManagementPolicy"] {
         check::immutable_text(&new[field], &old[field], &path.child(field), errors);
     }

@@ -355,12 +355,9 @@ fn template_update(new: &Value, old_job: &Value, path: &Path, errors: &mut Error
     }
     if is_open {
         keep_resources(&template["spec"], &mut old);
-        if !same(&template["spec"], &old["spec"]) {
-            let shown = go::show("PodSpec", &template["spec"]);
-            errors.push(FieldError::invalid(&path.child("spec"), shown, check::IMMUTABLE));
-        }
-    } else if !same(template, &old) {
-        errors.push(FieldError::invalid(path, go::show("PodTemplateSpec", template), check::IMMUTABLE));
+        check::immutable_struct("PodSpec", &template["spec"], &old["spec"], &path.child("spec"), errors);
+    } else {
+        check::immutable_struct("PodTemplateSpec", template, &old, path, errors);
     }
 }
 

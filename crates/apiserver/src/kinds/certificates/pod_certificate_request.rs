@@ -14,10 +14,10 @@ use x509_cert::request::CertReq;
 use super::certificate_signing_request::signer_name;
 use super::{pem, signing};
 use crate::field::{Errors, FieldError, Path};
-use crate::kinds::shared::check::problems;
+use crate::kinds::shared::check::{immutable_struct, problems};
+use crate::kinds::shared::conditions;
 use crate::kinds::shared::json::{default_to, each, entries, items, number, same, text, with};
 use crate::kinds::shared::meta::validate_meta_update;
-use crate::kinds::shared::{conditions, go};
 use crate::kinds::{NameRule, Rules};
 use crate::registry::strategy::{SelectableField, Strategy, USER_METADATA};
 use crate::registry::{Call, Registry};
@@ -33,11 +33,9 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(|request| with(request, "spec", |spec| default_to(spec, "maxExpirationSeconds", 86_400)))
     .validated(|new, old, errors| match old {
         None => create(&new["spec"], errors),
-        Some(old) if !same(&new["spec"], &old["spec"]) => {
-            let shown = go::show("PodCertificateRequestSpec", &new["spec"]);
-            errors.push(FieldError::invalid(&Path::new("spec"), shown, "field is immutable"));
+        Some(old) => {
+            immutable_struct("PodCertificateRequestSpec", &new["spec"], &old["spec"], &Path::new("spec"), errors);
         }
-        Some(_) => {}
     })
     .status_validated(|new, old, errors| {
         validate_meta_update(new, old, errors);

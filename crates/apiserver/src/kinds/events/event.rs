@@ -4,9 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::core::event::{CELLS, STRATEGY, legacy};
-use crate::kinds::shared::check::{IMMUTABLE, immutable, immutable_text};
-use crate::kinds::shared::go;
-use crate::kinds::shared::json::{is_empty, is_set, same, text};
+use crate::kinds::shared::check::{immutable, immutable_struct, immutable_text};
+use crate::kinds::shared::json::{is_empty, is_set, text};
 use crate::kinds::{NameRule, Rules, StoredAs};
 use std::borrow::Cow;
 
@@ -73,10 +72,7 @@ fn stays(new: &Value, old: &Value, errors: &mut Errors) {
     ];
     let either = |now: &str, was: &str| if is_set(&old[now]) { old[now].clone() } else { old[was].clone() };
     let object = either("regarding", "involvedObject");
-    if !same(&new["regarding"], &object) {
-        let shown = go::show("ObjectReference", &new["regarding"]);
-        errors.push(FieldError::invalid(&Path::new("involvedObject"), shown, IMMUTABLE));
-    }
+    immutable_struct("ObjectReference", &new["regarding"], &object, &Path::new("involvedObject"), errors);
     for (now, was, name) in fields {
         immutable_text(&new[now], &either(now, was), &Path::new(name), errors);
     }

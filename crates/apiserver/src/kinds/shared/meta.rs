@@ -10,7 +10,7 @@ use steersman_base::validation::{self, Problems};
 use super::check::{self, Errors, immutable, problems};
 use super::json::{flag, items, number, text};
 use crate::field::{FieldError, Path};
-use crate::registry::query::{is_manager, manager_problems};
+use crate::registry::query::manager_problems;
 
 /// The fields of metadata, without `managedFields` and `selfLink`, in the order of upstream's struct.
 pub(crate) const META_FIELDS: [&str; 13] = [
@@ -138,10 +138,7 @@ fn common(meta: &Value, path: &Path, errors: &mut Errors) {
 fn managed_fields(list: &Value, path: &Path, errors: &mut Errors) {
     const SUBRESOURCE_BYTES_MAX: usize = 256;
     for (index, entry) in items(list).iter().enumerate() {
-        let manager = text(&entry["manager"]);
-        if !is_manager(manager) {
-            manager_problems(manager, &path.index(index).child("manager")).into_iter().for_each(|it| errors.push(it));
-        }
+        errors.extend(manager_problems(text(&entry["manager"]), || path.index(index).child("manager")));
         if text(&entry["subresource"]).len() > SUBRESOURCE_BYTES_MAX {
             errors.push(FieldError::too_long(&path.index(index).child("subresource"), SUBRESOURCE_BYTES_MAX));
         }
