@@ -75,6 +75,9 @@ pub enum Verdict {
 
 /// The stores and the server of a book.
 pub trait Stores: Send + Sync + 'static {
+    /// Returns a number that changes when a store comes or goes: they are looked for only then.
+    fn changes(&self) -> u64;
+
     /// Returns the stores that show every object of a resource.
     fn ledgers(&self, resource: &Resource) -> Vec<Arc<dyn Ledger>>;
 
@@ -318,6 +321,10 @@ fn call(wakes: impl IntoIterator<Item = Wake>) {
 // === impl Stores ===
 
 impl Stores for InformerFactory {
+    fn changes(&self) -> u64 {
+        InformerFactory::changes(self)
+    }
+
     fn ledgers(&self, resource: &Resource) -> Vec<Arc<dyn Ledger>> {
         InformerFactory::ledgers(self, resource)
     }

@@ -97,6 +97,8 @@ struct Declared {
     informers: BTreeMap<SlotKey, Arc<dyn AnySlot>>,
     metadata: BTreeMap<Resource, MetaInformer>,
     started: bool,
+    /// The number of times that an informer came or went.
+    changes: u64,
 }
 
 /// The identity of an informer. The name comes before the id, so that the order is the same in every build.
@@ -251,6 +253,7 @@ impl InformerFactory {
                 .into_iter()
                 .partition(|(key, _): &(SlotKey, _)| key.target.resource == *resource);
             declared.informers = kept;
+            declared.changes += 1;
             gone.into_values().collect::<Vec<_>>()
         };
         join_all(slots.iter().map(|slot| slot.stop())).await;
@@ -265,6 +268,7 @@ impl InformerFactory {
             declared.metadata.remove(resource);
             let key = SlotKey::of::<steersman_base::Meta>(self.0.within(Target::all(resource.clone())));
             let is_unused = |slot: &Arc<dyn AnySlot>| slot.describe().informer.subscribers.is_empty();
+            declared.changes += 1;
             if declared.informers.get(&key).is_some_and(is_unused) { declared.informers.remove(&key) } else { None }
         };
         if let Some(slot) = own {
@@ -287,6 +291,13 @@ impl InformerFactory {
         let declared = self.0.declared.lock();
         let unfiltered = declared.informers.iter().filter(|(key, _)| key.target == everything);
         unfiltered.map(|(_, slot)| slot.ledger()).collect()
+    }
+
+    /// Returns a number that changes when an informer is declared or retired.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.0.declared.lock().changes
     }
 
     /// Returns whether the server can be reached.
@@ -358,6 +369,7 @@ impl Shared {
         let slot = Slot::<V>::new(target, &self.stop, metrics);
         let informer = slot.informer().clone();
         declared.informers.insert(key, Arc::new(slot));
+        declared.changes += 1;
         informer
     }
 

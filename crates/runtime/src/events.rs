@@ -74,6 +74,9 @@ pub struct About<'a> {
     pub meta: &'a Meta,
     /// The part of the object, such as `spec.containers{nginx}`; empty for the whole.
     pub field_path: &'a str,
+    /// The action, in one word; if empty, the reason of the event.
+    pub action: &'a str,
+    related: Option<Box<ObjectReference>>,
 }
 
 /// Sends the events of its recorders to the server.
@@ -199,6 +202,8 @@ impl Recorder {
             namespace: event::namespace(&involved_object.namespace),
             nanos,
             involved_object,
+            related: about.related.clone(),
+            action: about.action.into(),
             reason: reason.into(),
             message,
             component: self.component.clone(),
@@ -237,7 +242,7 @@ impl<'a> About<'a> {
     /// Creates a reference to an object as a whole.
     #[must_use]
     pub fn new(resource: &'a Resource, meta: &'a Meta) -> Self {
-        Self { resource: Cow::Borrowed(resource), meta, field_path: "" }
+        Self { resource: Cow::Borrowed(resource), meta, field_path: "", action: "", related: None }
     }
 
     /// Creates a reference to a typed object, such as a lister returns: `About::of(&*cake)`.
@@ -247,13 +252,33 @@ impl<'a> About<'a> {
         K: kube::Resource<DynamicType = ()>,
         K::Scope: 'static,
     {
-        Self { resource: Cow::Owned(resource_of::<K>()), meta: object.meta(), field_path: "" }
+        Self {
+            resource: Cow::Owned(resource_of::<K>()),
+            meta: object.meta(),
+            field_path: "",
+            action: "",
+            related: None,
+        }
     }
 
     /// Limits the event to a part of the object, such as `spec.containers{nginx}`.
     #[must_use]
     pub fn field_path(mut self, path: &'a str) -> Self {
         self.field_path = path;
+        self
+    }
+
+    /// Says what was done, in one word such as `Baking`; without it, the reason of the event is the action, too.
+    #[must_use]
+    pub fn action(mut self, action: &'a str) -> Self {
+        self.action = action;
+        self
+    }
+
+    /// Names another object that the event concerns: `About::of(&*cake).related_to(&About::of(&*oven))`.
+    #[must_use]
+    pub fn related_to(mut self, other: &About<'_>) -> Self {
+        self.related = Some(Box::new(other.reference()));
         self
     }
 

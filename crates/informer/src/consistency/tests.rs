@@ -45,6 +45,10 @@ struct Shelf {
 }
 
 impl Stores for Shelf {
+    fn changes(&self) -> u64 {
+        1
+    }
+
     fn ledgers(&self, resource: &Resource) -> Vec<Arc<dyn Ledger>> {
         self.informers.iter().filter(|other| other.target().resource == *resource).map(SharedInformer::ledger).collect()
     }
@@ -287,6 +291,10 @@ impl Ledger for OneObject {
 struct OneStore(Arc<OneObject>);
 
 impl Stores for OneStore {
+    fn changes(&self) -> u64 {
+        1
+    }
+
     fn ledgers(&self, _resource: &Resource) -> Vec<Arc<dyn Ledger>> {
         vec![Arc::clone(&self.0) as Arc<dyn Ledger>]
     }

@@ -13,7 +13,15 @@ use crate::store::{Advance, Ledger, Watcher};
 
 /// The stores of each written resource.
 #[derive(Default)]
-pub(super) struct Tracked(BTreeMap<Resource, Vec<TrackedStore>>);
+pub(super) struct Tracked(BTreeMap<Resource, TrackedStores>);
+
+/// The stores of one resource.
+#[derive(Default)]
+struct TrackedStores {
+    stores: Vec<TrackedStore>,
+    /// [`Stores::changes`](super::Stores::changes) when they were looked for; `None` before that.
+    found_at: Option<u64>,
+}
 
 struct TrackedStore {
     ledger: Arc<dyn Ledger>,
@@ -32,7 +40,12 @@ struct Hook {
 impl Tracked {
     /// Finds the stores of a resource, subscribes to new ones, and drops retired ones.
     pub(super) fn track(&mut self, book: &Arc<Shared>, resource: &Resource) {
-        let held = self.0.entry(resource.clone()).or_default();
+        let changes = Some(book.stores.changes());
+        if self.0.get(resource).is_some_and(|held| held.found_at == changes) {
+            return;
+        }
+        let TrackedStores { stores: held, found_at } = self.0.entry(resource.clone()).or_default();
+        *found_at = changes;
         let current = book.stores.ledgers(resource);
         held.retain(|store| current.iter().any(|other| same(&store.ledger, other)));
         for ledger in current {
@@ -57,7 +70,7 @@ impl Tracked {
     }
 
     fn ledgers(&self, resource: &Resource) -> impl Iterator<Item = &Arc<dyn Ledger>> {
-        self.0.get(resource).into_iter().flatten().map(|store| &store.ledger)
+        self.0.get(resource).into_iter().flat_map(|held| &held.stores).map(|store| &store.ledger)
     }
 }
 

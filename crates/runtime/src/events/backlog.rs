@@ -38,11 +38,11 @@ impl Backlog {
     pub(super) fn push(&mut self, verdict: Verdict) {
         let Some(id) = verdict.id() else { return };
         let waiting = match &verdict {
-            Verdict::Patch { .. } => self.verdicts.iter_mut().rev().find(|waiting| waiting.id() == Some(id)),
+            Verdict::Patch(_) => self.verdicts.iter_mut().rev().find(|waiting| waiting.id() == Some(id)),
             _ => None,
         };
         match (waiting, verdict) {
-            (Some(Verdict::Create { body: old, .. }), Verdict::Patch { body, .. }) => *old = body,
+            (Some(Verdict::Create(old)), Verdict::Patch(newer)) => *old = newer,
             (Some(waiting), verdict) => *waiting = verdict,
             (None, verdict) => self.verdicts.push_back(verdict),
         }

@@ -28,29 +28,18 @@ pub(super) enum Verdict {
     /// None: the source sends too many, or the event was sent already.
     Skip,
     /// A new event.
-    Create {
-        /// The API.
-        api: Api,
-        /// The namespace.
-        namespace: String,
-        /// The name.
-        name: String,
-        /// The whole event.
-        body: Value,
-    },
-    /// A repeated event, of which this changes. If it no longer exists, it is created.
-    Patch {
-        /// The API.
-        api: Api,
-        /// The namespace.
-        namespace: String,
-        /// The name.
-        name: String,
-        /// The changes.
-        patch: Value,
-        /// The whole event.
-        body: Value,
-    },
+    Create(Pending),
+    /// A repeated event, whose count, time and text change. If it no longer exists, it is created.
+    Patch(Pending),
+}
+
+/// An event that is to be sent. It is encoded when that happens, because many are merged with a later one before.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pending {
+    /// The API.
+    pub(super) api: Api,
+    /// The event, with its count.
+    pub(super) event: Event,
 }
 
 /// The API that an event is sent to.
@@ -96,29 +85,21 @@ const COMBINED: &str = "(combined from similar events): ";
 impl Correlator {
     /// Returns the request for an event that happened now; `is_behind` if many others have not been sent yet.
     pub(super) fn correlate(&mut self, event: Event, now: MicroTime, is_behind: bool) -> Verdict {
-        let (event, key) = self.aggregate(event, now, is_behind);
+        // The joined event has the same.
+        let about = source_and_object(&event);
+        let (event, key) = self.aggregate(event, &about, now, is_behind);
         let (event, is_new) = self.count(event, &key);
-        if !self.may_send(&event, now) {
+        if !self.may_send(&event, &about, now) {
             return Verdict::Skip;
         }
-        let namespace = event.namespace.to_string();
-        let name = event.name.clone();
-        if is_new {
-            Verdict::Create { api: Api::Core, namespace, name, body: event.core_body() }
-        } else {
-            Verdict::Patch { api: Api::Core, namespace, name, patch: event.core_patch(), body: event.core_body() }
-        }
+        let pending = Pending { api: Api::Core, event };
+        if is_new { Verdict::Create(pending) } else { Verdict::Patch(pending) }
     }
 
     /// Returns the event, or the one that it is joined into, and the key under which it is counted.
-    fn aggregate(&mut self, event: Event, now: MicroTime, is_behind: bool) -> (Event, String) {
-        let alike_key = key(&[
-            &source_and_object(&event),
-            event.type_.as_str(),
-            &event.reason,
-            &event.reporting_component,
-            &event.reporting_instance,
-        ]);
+    fn aggregate(&mut self, event: Event, about: &str, now: MicroTime, is_behind: bool) -> (Event, String) {
+        let alike_key =
+            key(&[about, event.type_.as_str(), &event.reason, &event.reporting_component, &event.reporting_instance]);
         let alike = self.alike.get_or_insert_with(&alike_key, || Alike { texts: Vec::new(), last: now });
         if now.since(alike.last) > ALIKE_WITHIN {
             alike.texts.clear();
@@ -130,8 +111,8 @@ impl Correlator {
         }
         let limit = if is_behind && is_new { ALIKE_MAX_BEHIND } else { ALIKE_MAX };
         if alike.texts.len() < limit {
-            let parts = [&source_and_object(&event), event.type_.as_str(), &event.involved_object.field_path];
-            let event_key = key(&[&key(&parts), &event.reason, &event.message]);
+            let path: &str = &event.involved_object.field_path;
+            let event_key = key(&[about, event.type_.as_str(), path, &event.reason, &event.message]);
             return (event, event_key);
         }
         // Upstream drops an arbitrary text; the oldest is the least likely to repeat.
@@ -160,8 +141,8 @@ impl Correlator {
         (event, is_new)
     }
 
-    fn may_send(&mut self, event: &Event, now: MicroTime) -> bool {
-        let spam_key = key(&[&source_and_object(event), event.type_.as_str()]);
+    fn may_send(&mut self, event: &Event, about: &str, now: MicroTime) -> bool {
+        let spam_key = key(&[about, event.type_.as_str()]);
         let now = now.since_epoch();
         self.buckets.get_or_insert_with(&spam_key, || Bucket::full(SPAM_BURST, SPAM_EVERY, now)).try_take(1, now)
     }
@@ -176,13 +157,37 @@ impl Default for Correlator {
 // === impl Verdict ===
 
 impl Verdict {
-    /// Returns the identity of the event; `None` if there is no request.
-    pub(super) fn id(&self) -> Option<(Api, &str, &str)> {
+    /// Returns the event that is to be sent, if one is.
+    pub(super) fn pending(&self) -> Option<&Pending> {
         match self {
             Self::Skip => None,
-            Self::Create { api, namespace, name, .. } | Self::Patch { api, namespace, name, .. } => {
-                Some((*api, namespace, name))
-            }
+            Self::Create(pending) | Self::Patch(pending) => Some(pending),
+        }
+    }
+
+    /// Returns the identity of the event; `None` if there is no request.
+    pub(super) fn id(&self) -> Option<(Api, &str, &str)> {
+        let Pending { api, event } = self.pending()?;
+        Some((*api, &event.namespace, &event.name))
+    }
+}
+
+// === impl Pending ===
+
+impl Pending {
+    /// Returns the whole event.
+    pub(super) fn body(&self) -> Value {
+        match self.api {
+            Api::Core => self.event.core_body(),
+            Api::Events => self.event.v1_body(),
+        }
+    }
+
+    /// Returns what a repetition changes.
+    pub(super) fn patch(&self) -> Value {
+        match self.api {
+            Api::Core => self.event.core_patch(),
+            Api::Events => self.event.v1_patch(),
         }
     }
 }

@@ -44,6 +44,10 @@ pub(crate) struct Event {
     pub nanos: i64,
     /// The object of the event.
     pub involved_object: ObjectReference,
+    /// Another object that the event concerns.
+    pub related: Option<Box<ObjectReference>>,
+    /// The action, in one word; if empty, the reason.
+    pub action: Istr,
     /// The reason, in one word.
     pub reason: Istr,
     /// The message, in a sentence.
@@ -96,7 +100,7 @@ pub(super) fn namespace(of_object: &Istr) -> Istr {
 impl Event {
     /// Returns the body of a `v1` Event.
     pub(super) fn core_body(&self) -> Value {
-        json!({
+        let mut body = json!({
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": { "name": self.name, "namespace": self.namespace },
@@ -111,7 +115,12 @@ impl Event {
             "eventTime": null,
             "reportingComponent": self.reporting_component,
             "reportingInstance": self.reporting_instance,
-        })
+        });
+        if !self.action.is_empty() {
+            body["action"] = json!(self.action);
+        }
+        self.add_related(&mut body);
+        body
     }
 
     /// Returns the patch of a repeated `v1` Event.
@@ -129,7 +138,7 @@ impl Event {
             "reportingController": self.reporting_component,
             // This API requires an instance; a component without one has a single instance.
             "reportingInstance": if self.reporting_instance.is_empty() { &self.reporting_component } else { &self.reporting_instance },
-            "action": self.reason,
+            "action": if self.action.is_empty() { &self.reason } else { &self.action },
             "reason": self.reason,
             "regarding": self.involved_object.body(),
             "note": beginning(&self.message, NOTE_MAX),
@@ -138,12 +147,19 @@ impl Event {
         if self.count > 1 {
             body["series"] = self.series();
         }
+        self.add_related(&mut body);
         body
     }
 
     /// Returns the patch of a repeated `events.k8s.io/v1` Event.
     pub(super) fn v1_patch(&self) -> Value {
         json!({ "series": self.series() })
+    }
+
+    fn add_related(&self, body: &mut Value) {
+        if let Some(related) = &self.related {
+            body["related"] = related.body();
+        }
     }
 
     fn series(&self) -> Value {

@@ -24,17 +24,14 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
     pub(super) fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V) -> &mut V {
         let now = self.next_use;
         self.next_use += 1;
-        let known = self.entries.get(key).map(|(used, _)| *used);
-        match known {
-            Some(used) => drop(self.uses.remove(&used)),
-            None if self.entries.len() >= self.max => {
-                if let Some((_, oldest)) = self.uses.pop_first() {
-                    self.entries.remove(&oldest);
-                }
-            }
-            None => {}
+        let known = self.entries.get(key).and_then(|(used, _)| self.uses.remove(used));
+        if known.is_none()
+            && self.entries.len() >= self.max
+            && let Some((_, oldest)) = self.uses.pop_first()
+        {
+            self.entries.remove(&oldest);
         }
-        self.uses.insert(now, key.clone());
+        self.uses.insert(now, known.unwrap_or_else(|| key.clone()));
         let entry = self.entries.entry(key.clone()).or_insert_with(|| (now, make()));
         entry.0 = now;
         &mut entry.1

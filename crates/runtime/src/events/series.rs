@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steersman_base::MicroTime;
 
-use super::correlate::{Api, ENTRIES_MAX, Verdict, key};
+use super::correlate::{Api, ENTRIES_MAX, Pending, Verdict, key};
 use super::event::Event;
 use super::lru::Lru;
 
@@ -43,7 +43,7 @@ impl Series {
             Heard { event: event.clone(), sent: now, sent_count: 1 }
         });
         if is_new {
-            return create(event);
+            return Verdict::Create(Pending { api: Api::Events, event: event.clone() });
         }
         heard.event.count = heard.event.count.saturating_add(1);
         heard.event.last_time = now;
@@ -94,24 +94,18 @@ impl Heard {
     fn send(&mut self, now: MicroTime) -> Verdict {
         self.sent = now;
         self.sent_count = self.event.count;
-        let event = &self.event;
-        let namespace = event.namespace.to_string();
-        let name = event.name.clone();
-        Verdict::Patch { api: Api::Events, namespace, name, patch: event.v1_patch(), body: event.v1_body() }
+        Verdict::Patch(Pending { api: Api::Events, event: self.event.clone() })
     }
-}
-
-fn create(event: &Event) -> Verdict {
-    let namespace = event.namespace.to_string();
-    let name = event.name.clone();
-    Verdict::Create { api: Api::Events, namespace, name, body: event.v1_body() }
 }
 
 /// The key of equal events: all but text and time, as in upstream.
 fn series_key(event: &Event) -> String {
     let object = &event.involved_object;
     let uid = object.uid.to_string();
+    let related = event.related.as_ref().map(|related| format!("{related:?}")).unwrap_or_default();
     key(&[
+        &event.action,
+        &related,
         event.type_.as_str(),
         &event.reason,
         &event.reporting_component,

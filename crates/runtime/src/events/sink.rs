@@ -8,7 +8,7 @@ use kube::client::Body;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::correlate::{Api, Verdict};
+use super::correlate::{Api, Pending, Verdict};
 use crate::connection::exchange::{JSON_METADATA, THROTTLED_MIN, retry_after};
 
 /// Sends events to the server.
@@ -62,12 +62,12 @@ impl Sink {
     pub(super) async fn attempt(&self, verdict: &Verdict) -> Attempt {
         let answer = match verdict {
             Verdict::Skip => Answer::Taken,
-            Verdict::Create { api, namespace, body, .. } => self.create(*api, namespace, body).await,
-            Verdict::Patch { api, namespace, name, patch, body } => {
-                let path = format!("{}/{name}", collection(*api, namespace));
-                match self.send(Method::PATCH, path, "application/strategic-merge-patch+json", patch).await {
+            Verdict::Create(pending) => self.create(pending).await,
+            Verdict::Patch(pending) => {
+                let path = format!("{}/{}", collection(pending), pending.event.name);
+                match self.send(Method::PATCH, path, "application/strategic-merge-patch+json", &pending.patch()).await {
                     // Events live for an hour; this one is created again.
-                    Answer::Gone => self.create(*api, namespace, body).await,
+                    Answer::Gone => self.create(pending).await,
                     answer => answer,
                 }
             }
@@ -78,8 +78,8 @@ impl Sink {
         }
     }
 
-    async fn create(&self, api: Api, namespace: &str, body: &Value) -> Answer {
-        self.send(Method::POST, collection(api, namespace), "application/json", body).await
+    async fn create(&self, pending: &Pending) -> Answer {
+        self.send(Method::POST, collection(pending), "application/json", &pending.body()).await
     }
 
     async fn send(&self, method: Method, path: String, content: &str, body: &Value) -> Answer {
@@ -117,7 +117,8 @@ impl Sink {
     }
 }
 
-fn collection(api: Api, namespace: &str) -> String {
+fn collection(Pending { api, event }: &Pending) -> String {
+    let namespace = &event.namespace;
     match api {
         Api::Core => format!("/api/v1/namespaces/{namespace}/events"),
         Api::Events => format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 use steersman_base::{Clock, Meta, MicroTime, Resource, Time};
 
-use super::correlate::{ALIKE_MAX, ENTRIES_MAX, SPAM_BURST};
+use super::correlate::{ALIKE_MAX, ENTRIES_MAX, Pending, SPAM_BURST};
 use super::*;
 
 const SETS: Resource = Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet");
@@ -44,6 +44,8 @@ impl Table {
             namespace: "ns".into(),
             nanos: self.next,
             involved_object: reference(object),
+            related: None,
+            action: "".into(),
             reason: "SuccessfulCreate".into(),
             message: message.into(),
             component: "c".into(),
@@ -73,14 +75,14 @@ impl Table {
 }
 
 fn short(verdict: &Verdict) -> String {
-    let reported = |verb: &str, name: &str, body: &Value| {
+    let reported = |verb: &str, pending: &Pending, body: &Value| {
         let text = body["message"].as_str().unwrap_or_default();
-        format!("{verb} {name} {} {text}", body["count"])
+        format!("{verb} {} {} {text}", pending.event.name, body["count"])
     };
     match verdict {
         Verdict::Skip => "skip".into(),
-        Verdict::Create { name, body, .. } => reported("create", name, body),
-        Verdict::Patch { name, patch, .. } => reported("patch", name, patch),
+        Verdict::Create(pending) => reported("create", pending, &pending.body()),
+        Verdict::Patch(pending) => reported("patch", pending, &pending.patch()),
     }
 }
 
@@ -101,19 +103,22 @@ fn a_patch_changes_count_time_and_text_and_nothing_else() {
     table.happens("web", "a");
     table.later(61);
     let event = table.event("web", "a");
-    let Verdict::Patch { patch, body, namespace, .. } = table.correlator.correlate(event, table.now, false) else {
-        panic!("not a patch")
-    };
-    assert_eq!(patch, json!({"count": 2, "lastTimestamp": "2026-11-15T12:01:01Z", "message": "a"}));
-    assert_eq!(namespace, "ns");
-    assert_eq!(body["firstTimestamp"], "2026-11-15T12:00:00Z", "should it be gone, it is created with its history");
+    let Verdict::Patch(pending) = table.correlator.correlate(event, table.now, false) else { panic!("not a patch") };
+    assert_eq!(pending.patch(), json!({"count": 2, "lastTimestamp": "2026-11-15T12:01:01Z", "message": "a"}));
+    assert_eq!(pending.event.namespace, "ns");
+    assert_eq!(
+        pending.body()["firstTimestamp"],
+        "2026-11-15T12:00:00Z",
+        "should it be gone, it is created with its history"
+    );
 }
 
 #[test]
 fn a_new_event_looks_as_upstreams_does() {
     let mut table = Table::new();
     let event = table.event("web", "Created pod: web-x");
-    let Verdict::Create { body, .. } = table.correlator.correlate(event, table.now, false) else { panic!("not new") };
+    let Verdict::Create(pending) = table.correlator.correlate(event, table.now, false) else { panic!("not new") };
+    let body = pending.body();
     let want = json!({
         "apiVersion": "v1", "kind": "Event", "metadata": {"name": "web.11", "namespace": "ns"},
         "involvedObject": {
@@ -148,7 +153,8 @@ fn a_joined_event_has_a_source_and_no_reporter_as_upstream() {
     let mut table = Table::new();
     (1..ALIKE_MAX).for_each(|at| drop(table.happens("web", &at.to_string())));
     let event = table.event("web", "last");
-    let Verdict::Create { body, .. } = table.correlator.correlate(event, table.now, false) else { panic!("not new") };
+    let Verdict::Create(pending) = table.correlator.correlate(event, table.now, false) else { panic!("not new") };
+    let body = pending.body();
     assert_eq!((&body["source"]["component"], &body["reportingComponent"]), (&json!("c"), &json!("")));
 }
 
@@ -272,8 +278,12 @@ fn flood(objects: usize, each: usize, per_sent: usize) -> BTreeMap<String, BTree
             backlog.push(table.correlator.correlate(event, table.now, backlog.is_long()));
         }
         match backlog.pop() {
-            Some(Verdict::Create { name, body, .. }) => assert!(server.insert(name, body).is_none(), "made twice"),
-            Some(Verdict::Patch { name, body, .. }) => assert!(server.insert(name, body).is_some(), "not there yet"),
+            Some(Verdict::Create(made)) => {
+                assert!(server.insert(made.event.name.clone(), made.body()).is_none(), "made twice");
+            }
+            Some(Verdict::Patch(changed)) => {
+                assert!(server.insert(changed.event.name.clone(), changed.body()).is_some(), "not there yet");
+            }
             Some(Verdict::Skip) => panic!("waits for nothing"),
             None if recorded.is_empty() => break,
             None => {}
@@ -349,14 +359,47 @@ async fn names_are_unique_even_if_the_clock_stands_still() {
     assert_eq!(recorder.queue.as_ref().unwrap().newest.load(Ordering::Relaxed), third.nanos);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_event_names_what_was_done_and_what_else_it_concerns_and_other_actions_are_other_series() {
+    let mut broadcaster = Broadcaster::new(client(), Clock::system(), EventOptions::default());
+    let recorder = broadcaster.recorder().for_component("c");
+    let web = meta("ns", "web");
+    let node = meta("", "n1");
+    recorder.normal(&About::new(&SETS, &web), "Moved", "note");
+    let about = |sets, nodes| {
+        recorder.normal(
+            &About::new(sets, &web).action("Draining").related_to(&About::new(nodes, &node)),
+            "Moved",
+            "note",
+        );
+    };
+    about(&SETS, &NODES);
+    let plain = broadcaster.received.try_recv().unwrap();
+    let full = broadcaster.received.try_recv().unwrap();
+    for (event, action, related) in [(&plain, "Moved", &Value::Null), (&full, "Draining", &"n1".into())] {
+        let body = event.v1_body();
+        assert_eq!((&body["action"], &body["related"]["name"]), (&action.into(), related));
+        assert_eq!((&body["regarding"]["name"], &body["reason"]), (&"web".into(), &"Moved".into()));
+    }
+    assert_eq!(full.core_body()["related"]["kind"], "Node");
+    assert_eq!(full.core_body()["action"], "Draining");
+    let body = plain.core_body();
+    assert!(body.get("action").is_none() && body.get("related").is_none(), "as in kube-controller-manager: {body}");
+    let mut series = Series::default();
+    let now = plain.first_time;
+    for event in [&plain, &full] {
+        assert!(matches!(series.correlate(event, now), Verdict::Create(_)));
+    }
+}
+
 #[test]
 fn a_series_is_sent_at_once_then_every_half_hour_and_at_its_end() {
     let mut table = Table::new();
     let mut series = Series::default();
     let text = |verdict: &Verdict| match verdict {
         Verdict::Skip => "skip".to_owned(),
-        Verdict::Create { name, body, .. } => format!("create {name} {}", body["series"]),
-        Verdict::Patch { name, patch, .. } => format!("patch {name} {}", patch["series"]["count"]),
+        Verdict::Create(pending) => format!("create {} {}", pending.event.name, pending.body()["series"]),
+        Verdict::Patch(pending) => format!("patch {} {}", pending.event.name, pending.patch()["series"]["count"]),
     };
     let happens = |series: &mut Series, table: &mut Table| {
         let event = table.event("web", "a");

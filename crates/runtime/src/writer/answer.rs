@@ -25,11 +25,13 @@ pub(super) fn written(body: &[u8]) -> Result<(Written, bool), WriteError> {
         kind: Option<std::borrow::Cow<'a, str>>,
     }
     let unknown = |error: &dyn std::fmt::Display| WriteError::unknown(format!("the answer cannot be read: {error}"));
-    let Kind { kind } = serde_json::from_slice(body).map_err(|error| unknown(&error))?;
-    if kind.as_deref() == Some("Status") {
-        return Ok((Written::default(), true));
+    let meta = Meta::decode(Encoded::Json(body)).map_err(|error| unknown(&error))?;
+    // A status has no uid; every stored object has one, and its body is not read twice.
+    if !meta.uid.is_empty() {
+        return Ok((meta, false));
     }
-    Meta::decode(Encoded::Json(body)).map(|meta| (meta, false)).map_err(|error| unknown(&error))
+    let Kind { kind } = serde_json::from_slice(body).map_err(|error| unknown(&error))?;
+    if kind.as_deref() == Some("Status") { Ok((Written::default(), true)) } else { Ok((meta, false)) }
 }
 
 /// Returns the metadata of an object that is not sent, from its body.

@@ -126,26 +126,23 @@ impl Monitors {
     fn watch_whole(&mut self) {
         let quotas = self.caches.quotas.clone();
         let monitored = Arc::clone(&self.monitored);
-        let freed = move |tracker: &Tracker, namespace: &Istr, after: Duration| {
+        let freed = move |tracker: &Tracker, namespace: &Istr, after: &dyn Fn() -> Option<Duration>| {
             count_again(&quotas, &monitored, tracker, namespace, after);
         };
+        let if_true = |frees: bool| frees.then_some(Duration::ZERO);
         let of_pods = freed.clone();
         let clock = self.clock.clone();
         self.whole.push(self.caches.pods.subscribe(move |change| {
-            if let Some(after) = map::pod_frees(change, clock.now()) {
-                of_pods(&Tracker::Pods, &change.object().meta().namespace, after);
-            }
+            of_pods(&Tracker::Pods, &change.object().meta().namespace, &|| map::pod_frees(change, clock.now()));
         }));
         let of_services = freed.clone();
         self.whole.push(self.caches.services.subscribe(move |change| {
-            if map::service_frees(change) {
-                of_services(&Tracker::Services, &change.object().meta().namespace, Duration::ZERO);
-            }
+            let namespace = &change.object().meta().namespace;
+            of_services(&Tracker::Services, namespace, &|| if_true(map::service_frees(change)));
         }));
         self.whole.push(self.caches.claims.subscribe(move |change| {
-            if map::claim_frees(change) {
-                freed(&Tracker::VolumeClaims, &change.object().meta().namespace, Duration::ZERO);
-            }
+            let namespace = &change.object().meta().namespace;
+            freed(&Tracker::VolumeClaims, namespace, &|| if_true(map::claim_frees(change)));
         }));
     }
 
@@ -207,7 +204,7 @@ impl Monitors {
         let handler = move |change: &Change<dyn HasMeta>| {
             take_in.take_in(change);
             if let Change::Deleted { last, .. } = change {
-                count_again(&quotas, &monitored, &of_changes, &last.meta().namespace, Duration::ZERO);
+                count_again(&quotas, &monitored, &of_changes, &last.meta().namespace, &at_once);
             }
         };
         let subscription = self.informers.meta(resource).subscribe_meta(Box::new(handler));
@@ -239,7 +236,7 @@ impl Monitors {
         self.whole.push(claims.subscribe(move |change| {
             // Their spec does not change.
             if let Change::Deleted { last, .. } = change {
-                count_again(&quotas, &monitored, &Tracker::DeviceClaims, &last.meta().namespace, Duration::ZERO);
+                count_again(&quotas, &monitored, &Tracker::DeviceClaims, &last.meta().namespace, &at_once);
             }
         }));
         let quotas = self.caches.quotas.clone();
@@ -255,18 +252,26 @@ impl Monitors {
     }
 }
 
-/// Counts the quotas of a namespace again that count a resource.
+/// Counts the quotas of a namespace again that count a resource, after the time that `after` returns, if any. Most namespaces have
+/// no quota: what a change frees is asked only where one is.
 fn count_again(
     quotas: &Lister<ResourceQuotaView>,
     monitored: &Monitored,
     tracker: &Tracker,
     namespace: &Istr,
-    after: Duration,
+    after: &dyn Fn() -> Option<Duration>,
 ) {
     let quotas = quotas.namespace(namespace).list();
-    if !quotas.is_empty() {
+    if quotas.is_empty() {
+        return;
+    }
+    if let Some(after) = after() {
         monitored.count_again(map::counting(&quotas, tracker, &monitored.classes()), after);
     }
+}
+
+fn at_once() -> Option<Duration> {
+    Some(Duration::ZERO)
 }
 
 fn counted(resource: &Resource) -> Counted {
