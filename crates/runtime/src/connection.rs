@@ -4,7 +4,8 @@
 //!    `$KUBECONFIG`, else `~/.kube/config`. Files, inline data, exec plug-ins, `tls-server-name`,
 //!    `insecure-skip-tls-verify` and impersonation work as in client-go. Tokens, certificates and authorities in files
 //!    are read again every minute, and a plug-in is run again when its certificate expires: a rotation needs no
-//!    restart.
+//!    restart. Proxies (HTTP, HTTPS, SOCKS 5) are those of a kubeconfig's `proxy-url`, or of `HTTPS_PROXY`, `HTTP_PROXY` and
+//!    `NO_PROXY`, by the rules of Go's `net/http`.
 //! 2. **Dead connections are detected in under a minute.** HTTP/2 pings every 30 s and waits 15 s for the answer;
 //!    HTTP/1.1, for servers without HTTP/2, relies on TCP keep-alive and a `TCP_USER_TIMEOUT` of 45 s. There is no read
 //!    timeout: a watch may be silent.
@@ -20,6 +21,7 @@ pub(crate) mod exchange;
 mod lanes;
 pub(crate) mod limits;
 mod metrics;
+mod proxy;
 mod renewal;
 mod source;
 mod token;
@@ -76,6 +78,8 @@ pub enum Origin {
     InCluster,
     /// A given address, without credentials.
     Named,
+    /// A configuration that the program made.
+    Given,
     /// A context of a kubeconfig.
     Kubeconfig {
         /// The file or files.
@@ -119,13 +123,15 @@ pub enum ConnectError {
         /// The problem.
         problem: String,
     },
-    /// A proxy, which is not supported yet.
-    #[error("cannot use the proxy {proxy} {origin}: proxies are not supported yet")]
+    /// A proxy whose address cannot be used.
+    #[error("cannot use the proxy {proxy} {origin}: {problem}")]
     Proxy {
-        /// The address of the proxy.
+        /// The address of the proxy, without credentials.
         proxy: String,
         /// The source of the configuration.
         origin: Origin,
+        /// The problem.
+        problem: String,
     },
     /// An invalid address.
     #[error("\"{server}\" is not the address of a server: {problem}")]
@@ -215,10 +221,35 @@ impl Connection {
     /// # Errors
     /// The configuration is missing, malformed or contradictory.
     pub async fn load(options: Options) -> Result<Self, ConnectError> {
-        let (mut config, origin) = source::load(&options, &|name| std::env::var_os(name)).await?;
+        let (config, origin) = source::load(&options, &|name| std::env::var_os(name)).await?;
+        Self::with_options(config, origin, options)
+    }
+
+    /// Creates a connection from a configuration, such as a kubeconfig that was read from a Secret of another cluster:
+    ///
+    /// ```no_run
+    /// # use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+    /// # use steersman_runtime::connection::{Connection, Options};
+    /// # async fn example(yaml: &str) -> Result<kube::Client, Box<dyn std::error::Error>> {
+    /// let config = Config::from_custom_kubeconfig(Kubeconfig::from_yaml(yaml)?, &KubeConfigOptions::default()).await?;
+    /// let client = Connection::from_config(config, Options::default())?.client().await?;
+    /// # Ok(client) }
+    /// ```
+    ///
+    /// Of the options, `kubeconfig` and `context` have no effect.
+    ///
+    /// # Errors
+    /// The server of the options is no address.
+    pub fn from_config(mut config: Config, options: Options) -> Result<Self, ConnectError> {
+        proxy::environment::forget(&mut config, &|name| std::env::var_os(name));
+        Self::with_options(config, Origin::Given, options)
+    }
+
+    fn with_options(mut config: Config, origin: Origin, options: Options) -> Result<Self, ConnectError> {
         if let Some(server) = options.server {
             config.cluster_url = address(&server)?;
         }
+        proxy::environment::apply(&mut config, &|name| std::env::var_os(name));
         config.headers.push((http::header::USER_AGENT, transport::user_agent(options.user_agent.as_deref())?));
         Ok(Self { config, origin, metrics: options.metrics, limits: options.limits })
     }
@@ -231,6 +262,7 @@ impl Connection {
     #[doc(hidden)]
     pub fn in_cluster() -> Result<Option<Self>, ConnectError> {
         let Some((mut config, origin)) = source::in_cluster(&|name| std::env::var_os(name))? else { return Ok(None) };
+        proxy::environment::apply(&mut config, &|name| std::env::var_os(name));
         config.headers.push((http::header::USER_AGENT, transport::user_agent(None)?));
         Ok(Some(Self { config, origin, metrics: None, limits: None }))
     }
@@ -352,6 +384,7 @@ impl fmt::Display for Origin {
         match self {
             Self::InCluster => f.write_str("from the service account of this pod"),
             Self::Named => f.write_str("as named, without credentials"),
+            Self::Given => f.write_str("of the given configuration"),
             Self::Kubeconfig { files, context } => write!(f, "from context \"{context}\" in {files}"),
         }
     }

@@ -68,6 +68,9 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
     }
     let context = choose_context(&merged, options.context.as_deref()).map_err(wrong)?;
     let proxied = has_proxy(&merged, &context);
+    if !proxied {
+        keep_from_environment(&mut merged, &context);
+    }
     let authorities = authorities_file(&merged, &context);
     let chosen = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let mut config = Config::from_custom_kubeconfig(merged, &chosen)
@@ -80,9 +83,11 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
             "context \"{context}\": \"{server}\" is not an address: it must be https:// and a host"
         )));
     }
-    // kube also reads a proxy from the environment, which is often set for other purposes.
-    if !proxied && let Some(proxy) = config.proxy_url.take() {
-        tracing::warn!(%proxy, server = %config.cluster_url, "HTTPS_PROXY is set and not used: proxies are not supported yet");
+    if !proxied {
+        config.proxy_url = None;
+        if let Some(told) = config.auth_info.exec.as_mut().and_then(|plugin| plugin.cluster.as_mut()) {
+            told.proxy_url = None;
+        }
     }
     Ok((config, Origin::Kubeconfig { files, context }))
 }
@@ -91,6 +96,16 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
 fn has_proxy(config: &Kubeconfig, context: &str) -> bool {
     let proxy = cluster(config, context).and_then(|cluster| cluster.proxy_url.as_ref());
     proxy.is_some_and(|proxy| !proxy.is_empty())
+}
+
+/// Keeps kube from reading a proxy from the environment, which it does by rules of its own, for a cluster that names none.
+fn keep_from_environment(config: &mut Kubeconfig, context: &str) {
+    let context = config.contexts.iter().find(|named| named.name == context).and_then(|named| named.context.as_ref());
+    let Some(name) = context.map(|context| context.cluster.clone()) else { return };
+    let named = config.clusters.iter_mut().find(|named| named.name == name);
+    if let Some(cluster) = named.and_then(|named| named.cluster.as_mut()) {
+        cluster.proxy_url = Some("http://none".to_owned());
+    }
 }
 
 /// Returns the file with the authorities of this context's cluster, if they are not inline.

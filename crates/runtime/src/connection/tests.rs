@@ -141,15 +141,20 @@ async fn errors_of_credentials_name_their_context() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_refused_and_not_passed_over() {
+async fn a_proxy_that_cannot_be_used_is_named_without_its_password() {
     let folder = Folder::new();
-    let text =
-        kubeconfig("https://localhost:1", "{}").replace("{server: ", "{proxy-url: 'http://proxy:3128', server: ");
-    let path = folder.write("config", &text);
-    assert_eq!(
-        failure(&path, named(&path)).await,
-        "cannot use the proxy http://proxy:3128/ from context \"a\" in {F}: proxies are not supported yet"
-    );
+    for (proxy, problem) in [
+        (
+            "ftp://me:secret@proxy:3128",
+            "ftp://proxy:3128 from context \"a\" in {F}: unsupported scheme \"ftp\", must be http, https, or socks5",
+        ),
+        ("proxy:3128", "proxy:3128 from context \"a\" in {F}: it has no scheme, must be http, https, or socks5"),
+    ] {
+        let text =
+            kubeconfig("https://localhost:1", "{}").replace("{server: ", &format!("{{proxy-url: '{proxy}', server: "));
+        let path = folder.write("config", &text);
+        assert_eq!(failure(&path, named(&path)).await, format!("cannot use the proxy {problem}"));
+    }
 }
 
 #[tokio::test]
@@ -252,6 +257,21 @@ async fn a_request_carries_token_user_agent_and_nothing_is_retried() {
     assert!(head.contains("impersonate-user: jane\r\n"), "{head}");
     assert!(head.contains("user-agent: steersman/") && head.contains(") test\r\n"), "{head}");
     assert!(seen.try_recv().is_err(), "asked once");
+}
+
+#[tokio::test]
+async fn a_configuration_of_the_program_is_used_and_named() {
+    let (server, mut seen) = answering("401 Unauthorized").await;
+    let text = kubeconfig(&server, "{token: secret}");
+    let read = kube::config::Kubeconfig::from_yaml(&text).unwrap();
+    let config = Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default()).await.unwrap();
+    let connection = Connection::from_config(config, Options::default().user_agent("test")).unwrap();
+    assert_eq!((connection.origin(), connection.default_namespace()), (&Origin::Given, "n"));
+    let client = connection.client().await.unwrap();
+    let error = connection.check_reachable(&client).await.unwrap_err().to_string();
+    assert!(error.contains("does not accept the credentials of the given configuration"), "{error}");
+    let head = seen.recv().await.unwrap();
+    assert!(head.contains("authorization: Bearer secret\r\n") && head.contains(") test\r\n"), "{head}");
 }
 
 #[tokio::test]

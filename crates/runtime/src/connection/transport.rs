@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, Uri, header};
+use http::{HeaderValue, Request, Response, Uri};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
@@ -24,12 +24,13 @@ use tower::{BoxError, Service, ServiceBuilder, ServiceExt as _};
 
 use super::lanes::Lanes;
 use super::metrics::{Counting, RestMetrics};
+use super::proxy::{Proxy, Through};
 use super::renewal::{Certificates, Closable, Renewing, Times};
 use super::token::TokenFile;
 use super::{ConnectError, Origin, root_cause};
 
 /// The connector for new connections.
-pub(super) type Dialer = Patient<HttpsConnector<HttpConnector>>;
+pub(super) type Dialer = Patient<HttpsConnector<Through>>;
 
 /// A connector with a timeout, including the TLS handshake, whose connections can be closed.
 #[derive(Clone)]
@@ -77,11 +78,16 @@ pub(super) async fn transport(
     metrics: Option<RestMetrics>,
     times: Times,
 ) -> Result<Transport, ConnectError> {
-    if let Some(proxy) = &config.proxy_url {
-        return Err(ConnectError::Proxy { proxy: proxy.to_string(), origin: origin.clone() });
-    }
     let wrong = |problem: String| ConnectError::Credentials { origin: origin.clone(), problem };
     let mut config = config.clone();
+    if let Some(url) = &config.proxy_url {
+        let unusable = |problem: String| {
+            let proxy = super::proxy::without_credentials(url);
+            ConnectError::Proxy { proxy, origin: origin.clone(), problem }
+        };
+        let credentials = Proxy::parse(url).map_err(unusable)?.header_for(&config.cluster_url);
+        config.headers.extend(credentials);
+    }
     // A file wins over an inline token, as in client-go.
     let token = match config.auth_info.token_file.take() {
         Some(path) => {
@@ -129,27 +135,16 @@ fn stack(
         .option_layer(token)
         .map_err(BoxError::from)
         .layer(Counting(metrics))
-        .map_request(indexed)
         .service(Renewing::new(certificates, lanes));
     Ok(BoxCloneSyncService::new(
         service.map_response(|response| response.map(|body| body.map_err(Into::into).boxed_unsync())),
     ))
 }
 
-/// Lets HTTP/2 send a token once and refer to it from then on, as client-go does: it is longer than most requests.
-/// Marked as sensitive, it would be sent in full every time; the mark would also keep it out of logs, and nothing logs
-/// below here.
-fn indexed(mut request: Request<Body>) -> Request<Body> {
-    if let Some(token) = request.headers_mut().get_mut(header::AUTHORIZATION) {
-        token.set_sensitive(false);
-    }
-    request
-}
-
 /// Creates the connector to the server of a configuration.
 ///
 /// # Errors
-/// The name of the server is invalid.
+/// The name of the server, or the address of the proxy, is invalid.
 pub(super) fn dialer(config: &Config, tls: rustls::ClientConfig) -> Result<Dialer, BoxError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -160,13 +155,14 @@ pub(super) fn dialer(config: &Config, tls: rustls::ClientConfig) -> Result<Diale
     tcp.set_keepalive_retries(Some(KEEP_ALIVE_PROBES));
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
     tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX));
+    let through = Through::new(tcp, config.proxy_url.as_ref(), &tls)?;
     let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(name) = &config.tls_server_name {
         let name =
             ServerName::try_from(name.clone()).map_err(|error| format!("tls-server-name \"{name}\": {error}"))?;
         builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    let https = builder.enable_all_versions().wrap_connector(tcp);
+    let https = builder.enable_all_versions().wrap_connector(through);
     Ok(Patient { inner: https, patience: config.connect_timeout.unwrap_or(CONNECT_WAIT), open: None })
 }
 
