@@ -65,7 +65,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
         let connection = connection::Connection::load(connect).await.map_err(|error| said(&error))?;
         let client = connection.client().await.map_err(|error| said(&error))?;
         connection.check_reachable(&client).await.map_err(|error| said(&error))?;
-        let manager = Manager::new(client, ManagerOptions::default()).map_err(|error| said(&error))?;
+        let manager =
+            Manager::new(client, ManagerOptions::default().without_metrics()).map_err(|error| said(&error))?;
         let nodes = Nodes::build(&manager.context(), options).map_err(|error| said(&error))?;
         let them = connection.server();
         let count = nodes.names().len();

@@ -174,7 +174,7 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
 
     let given = Given::new(&options.flags, &Gates::default(), cluster(&server, &listening));
     let client = kube::Client::new(server.for_agent("kube-controller-manager"), "default");
-    let manager = Manager::new(client.clone(), ManagerOptions::default()).map_err(said)?;
+    let manager = Manager::new(client.clone(), ManagerOptions::default().without_metrics()).map_err(said)?;
     manager.set_flags(given);
     let mut names = Vec::new();
     let mut disabled = Vec::new();

@@ -269,6 +269,10 @@ impl<V: View> SharedInformer<V> {
 
     /// Sets a function that changes every object before it is queued and stored, to drop unused fields. It must not
     /// change name, namespace, uid or resourceVersion. If it panics, the object keeps the changes made so far.
+    /// [`strip_managed_fields`](crate::strip_managed_fields) is one.
+    ///
+    /// A controller that compares cached objects with wanted ones must not set fields that a transform drops: it would write them
+    /// with every pass.
     ///
     /// Set it before the informer starts: objects that are in the store by then stay as they are until they change. All users of
     /// the informer see the changed objects.

@@ -65,7 +65,7 @@ pub use metrics::Metrics;
 pub use reflector::{Lists, Phase, Problem, ProblemKind, ReflectorOptions, ReflectorState};
 pub use store::{Index, Snapshot};
 pub use target::{Selection, Target};
-pub use typed::{HasResource, Typed, resource_of};
+pub use typed::{HasResource, Typed, resource_of, strip_managed_fields};
 pub use wire::{ApiStatus, UnreadableObject, WireError};
 
 /// The time for which a list from the past counts as one that lags: API servers of one cluster are behind each other by

@@ -10,7 +10,7 @@ use std::ops::Deref;
 
 use kube::core::{ClusterResourceScope, Resource as Named};
 use serde::de::DeserializeOwned;
-use steersman_base::{Meta, Resource, Scope};
+use steersman_base::{Meta, ObjectKey, Resource, Scope};
 use steersman_model::{DecodeError, Encoded, Kind, View};
 
 /// Any type that serde can read, with its metadata beside it: types of `k8s-openapi`, types that derive
@@ -44,6 +44,12 @@ where
     }
 }
 
+/// Removes `metadata.managedFields`, often half of an object, before a cache holds it:
+/// `informer.transform(strip_managed_fields)`.
+pub fn strip_managed_fields<K: Named>(object: &mut Typed<K>) {
+    object.object.meta_mut().managed_fields = None;
+}
+
 // === impl Typed ===
 
 impl<K> Typed<K> {
@@ -57,12 +63,24 @@ impl<K> Typed<K> {
         &self.object
     }
 
+    /// Returns the object, to change it before a cache holds it: see [`SharedInformer::transform`](crate::SharedInformer::transform).
+    ///
+    /// What [`meta`](Self::meta) and [`key`](Self::key) return stays as it was read.
+    pub fn object_mut(&mut self) -> &mut K {
+        &mut self.object
+    }
+
     /// Returns the metadata of the object, in the compact form of the caches.
     ///
     /// An inherent method, so that `object.meta()` is unambiguous where both [`View`] and [`kube::Resource`](Named) are in
     /// scope. The `ObjectMeta` of Kubernetes is `object.object().meta()`.
     pub fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    /// Returns the key of the object, such as a handler returns it.
+    pub fn key(&self) -> ObjectKey {
+        self.meta.key()
     }
 }
 
@@ -103,5 +121,45 @@ impl<K> Deref for Typed<K> {
 impl<K: fmt::Debug> fmt::Debug for Typed<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.object.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::sink::{Sink as _, WatchEvent};
+    use crate::{SharedInformer, Target};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cache_of_typed_objects_can_drop_managed_fields_and_keeps_the_key() {
+        let stop = CancellationToken::new();
+        let informer = SharedInformer::<Typed<ConfigMap>>::new(Target::all(resource_of::<ConfigMap>()), stop.clone());
+        informer.transform(strip_managed_fields).unwrap();
+        let running = tokio::spawn({
+            let informer = informer.clone();
+            let stop = stop.clone();
+            async move { informer.run(&stop).await }
+        });
+        let read = |version: &str| {
+            let body = format!(
+                r#"{{"metadata":{{"name":"a","namespace":"ns","resourceVersion":"{version}","managedFields":[{{"manager":"me"}}]}}}}"#
+            );
+            std::sync::Arc::new(Typed::<ConfigMap>::decode(Encoded::Json(body.as_bytes())).unwrap())
+        };
+        let mut sink = informer.sink();
+        sink.listing();
+        sink.replace(vec![read("1")], "1".into());
+        sink.apply(WatchEvent::Modified(read("2")));
+        informer.synced().await;
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        let stored = informer.lister().list().remove(0);
+        assert_eq!(stored.key(), ObjectKey::new("ns", "a"));
+        assert_eq!(stored.metadata.resource_version.as_deref(), Some("2"));
+        assert_eq!(stored.metadata.managed_fields, None);
+        stop.cancel();
+        running.await.unwrap();
     }
 }

@@ -3,6 +3,15 @@
 use steersman_base::{Meta, Resource};
 
 /// The part of an object that a cache holds: the fields controllers read, and no others.
+///
+/// Types of `k8s-openapi` and types that derive `kube::CustomResource` are not views themselves: caches hold them as
+/// `steersman_informer::Typed<K>`, which dereferences to `K`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what a cache holds",
+    label = "neither a view nor a `Typed<…>`",
+    note = "caches hold types of `k8s-openapi` and `kube::CustomResource` as `steersman::informer::Typed<{Self}>`: pass what the lister \
+            returned (`&*cake`), and write functions that take `&Typed<Cake>`; it dereferences to `&Cake`"
+)]
 pub trait View: Send + Sync + Sized + 'static {
     /// The part of each object that the view requests from the server.
     const PROJECTION: Projection = Projection::Whole;

@@ -49,6 +49,7 @@ use crate::metrics::{Exposition, text};
 use crate::serving::{Request, Response, Service};
 
 pub(crate) use auth::Guard;
+pub use auth::GuardError;
 pub(crate) use page::{json, text as text_page};
 pub(crate) use profile::Profiler;
 pub use query::Query;

@@ -59,6 +59,9 @@ pub mod wait;
 pub mod webhook;
 pub mod writer;
 
+/// The crate whose registries and metrics appear in signatures.
+pub use prometheus;
+
 pub use client::{CacheMiss, CachedClient, ClientError, ClientOptions};
 pub use controller::{BuildContext, Controller};
 pub use descriptor::{Build, Descriptor};

@@ -121,7 +121,7 @@ impl Manager {
     /// # Errors
     /// The registry has another manager's metrics, or the options of the lease are invalid.
     pub fn new(client: kube::Client, options: ManagerOptions) -> Result<Self, NewManagerError> {
-        let registry = options.metrics;
+        let registry = options.registry()?;
         let informer_metrics = registry.as_ref().map(Metrics::new).transpose()?;
         let queue_metrics = registry.as_ref().map(PrometheusMetrics::register).transpose()?;
         let mut factory = FactoryOptions::default();
@@ -260,7 +260,10 @@ impl Manager {
     }
 
     /// Adds a runnable, which runs when the manager runs, or at once if that runs already.
-    pub fn add(&self, runnable: impl Runnable) {
+    pub fn add(&self, mut runnable: impl Runnable) {
+        if self.metrics().is_some() {
+            runnable.count_in(self.families());
+        }
         runnable.report_to(self.health());
         self.add_part(Part::of(runnable));
     }
@@ -362,7 +365,7 @@ impl Manager {
         self.0.leadership.clone()
     }
 
-    /// Returns the registry of metrics, if there is one.
+    /// Returns the registry of metrics, to which a program may add its own; `None` without metrics.
     #[must_use]
     pub fn metrics(&self) -> Option<&Registry> {
         self.0.metrics.as_ref()

@@ -20,7 +20,7 @@
 //! # assert!(!both.admits(&Change::Updated { old: meta.clone(), new: meta }));
 //! ```
 
-use steersman_base::Meta;
+use steersman_base::{Meta, Selector};
 use steersman_informer::Change;
 use steersman_model::HasMeta;
 
@@ -63,6 +63,19 @@ pub struct Not<P>(P);
 /// Admits updates in which a part of the metadata changed, and everything that is not an update.
 #[derive(Clone, Copy, Debug)]
 pub struct Changed(fn(&Meta, &Meta) -> bool);
+
+/// Admits objects with certain labels; see [`labels_match`].
+#[derive(Clone, Debug)]
+pub struct LabelsMatch(Selector);
+
+/// Returns a predicate that admits changes of the objects that a selector selects: `"app=web".parse()`. An update is admitted if
+/// the object was selected before it or is after it, so that a controller notices what leaves its selection.
+///
+/// The cache holds the other objects, too; an informer with a [selection](steersman_informer::Selection) does not.
+#[must_use]
+pub fn labels_match(selector: Selector) -> LabelsMatch {
+    LabelsMatch(selector)
+}
 
 /// Returns a predicate that admits updates if `metadata.generation` changed: not those of the status alone, and no resync.
 #[must_use]
@@ -111,6 +124,13 @@ impl Predicate for Changed {
             Change::Updated { old, new } => (self.0)(old.meta(), new.meta()),
             Change::Added { .. } | Change::Deleted { .. } => true,
         }
+    }
+}
+
+impl Predicate for LabelsMatch {
+    fn admits(&self, change: &Change<dyn HasMeta>) -> bool {
+        let is_selected = |object: &dyn HasMeta| self.0.matches(&object.meta().labels);
+        is_selected(&**change.object()) || change.before().is_some_and(|before| is_selected(&**before))
     }
 }
 

@@ -12,6 +12,8 @@ use serde_json::Value;
 pub(crate) struct TestServer {
     answer: Arc<Mutex<(u16, String)>>,
     requests: Arc<Mutex<Vec<String>>>,
+    /// The requests with bodies.
+    bodies: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 // === impl TestServer ===
@@ -39,6 +41,11 @@ impl TestServer {
         std::mem::take(&mut self.requests.lock())
     }
 
+    /// Returns the requests with JSON bodies since the last call.
+    pub(crate) fn bodies(&self) -> Vec<(String, Value)> {
+        std::mem::take(&mut self.bodies.lock())
+    }
+
     pub(crate) fn client(&self) -> kube::Client {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -49,7 +56,15 @@ impl TestServer {
             let body = if is_watch { String::new() } else { body };
             let answer = Response::builder().status(code).header("content-type", "application/json");
             let answer = answer.body(Body::from(body.into_bytes()));
-            async move { answer }
+            let asked = format!("{} {path}", request.method());
+            let bodies = Arc::clone(&server.bodies);
+            async move {
+                let sent = request.into_body().collect_bytes().await.unwrap_or_default();
+                if let Ok(sent) = serde_json::from_slice(&sent) {
+                    bodies.lock().push((asked, sent));
+                }
+                answer
+            }
         });
         kube::Client::new(service, "default")
     }

@@ -68,6 +68,7 @@ use crate::Error;
 use crate::controller::panic_text;
 use crate::health::{Health, Probe, Unhealthy};
 use crate::manager::{Group, Runnable};
+use crate::metrics::Families;
 use crate::serving::{Request, Response, ServeError, ServeOptions, Service, Serving, text};
 
 pub use admission::{Admission, Cause, Denial, Mutated, Operation, User, Verdict};
@@ -132,7 +133,7 @@ impl WebhookServer {
         Self { options, hooks: BTreeMap::new(), metrics: None, serving: None, started: Started::default() }
     }
 
-    /// Sets the metrics.
+    /// Sets the metrics; by default those of the manager to which the server is added.
     pub fn metrics(mut self, metrics: WebhookMetrics) -> Self {
         self.metrics = Some(metrics);
         self
@@ -275,6 +276,19 @@ impl Runnable for WebhookServer {
         health.add(&[Probe::Readyz], "webhook-server", move || {
             started.address().map(drop).map_err(|error| Unhealthy(error.to_string()))
         });
+    }
+
+    fn count_in(&mut self, metrics: &Families) {
+        if self.metrics.is_some() {
+            return;
+        }
+        match WebhookMetrics::of(metrics) {
+            Ok(metrics) => {
+                self.hooks.keys().for_each(|path| metrics.announce(path));
+                self.metrics = Some(metrics);
+            }
+            Err(error) => tracing::warn!(%error, "webhooks are not counted"),
+        }
     }
 
     async fn run(self, stop: CancellationToken) -> Result<(), Error> {

@@ -95,7 +95,8 @@ impl Setting {
         let clock = Clock::starting_at(Time::from_unix(EPOCH + elapsed + skew));
         let lease =
             LeaseOptions::new("kube-system", "kube-controller-manager").identity(format!("manager-{number}-{life}"));
-        let options = ManagerOptions::default().clock(clock).lease(lease).decisions_bytes_max(DECISIONS_BYTES);
+        let options =
+            ManagerOptions::default().clock(clock).lease(lease).decisions_bytes_max(DECISIONS_BYTES).without_metrics();
         let manager = match Manager::new(line.client(None), options) {
             Ok(manager) => manager,
             Err(error) => {

@@ -15,7 +15,7 @@ use crate::plan::Options;
 /// # Panics
 /// There are more nodes than addresses.
 pub(crate) fn start(line: &Line, clock: &Clock, metrics: Metrics, of: &Options, world: &mut JoinSet<()>) -> Nodes {
-    let options = ManagerOptions::default().clock(clock.clone());
+    let options = ManagerOptions::default().clock(clock.clone()).without_metrics();
     let manager = Manager::new(line.client(None), options).expect("nothing is shared with another manager");
     let labels = [("role", ""), ("disk", "ssd")];
     let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();

@@ -17,10 +17,14 @@ pub use steersman_model as model;
 pub use steersman_nodes as nodes;
 #[cfg(feature = "runtime")]
 pub use steersman_runtime as runtime;
+#[cfg(feature = "runtime")]
+pub use steersman_runtime::prometheus;
 #[cfg(feature = "testing")]
 pub use steersman_testing as testing;
 #[cfg(feature = "workqueue")]
 pub use steersman_workqueue as workqueue;
+#[cfg(feature = "runtime")]
+pub use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "runtime")]
 pub mod prelude;

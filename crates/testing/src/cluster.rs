@@ -202,7 +202,7 @@ impl Builder {
             install_value(&client, definition).await?;
         }
         let only = embedded.is_none().then(|| Istr::interned(&namespace));
-        let mut options = ManagerOptions::default().clock(clock.clone());
+        let mut options = ManagerOptions::default().clock(clock.clone()).without_metrics();
         options.namespace = only;
         for change in &self.options {
             change(&mut options);

@@ -104,7 +104,7 @@ pub use tokio::time::Instant;
 
 pub use self::{
     key::IntoKey,
-    limiter::{RateLimiter, default_controller_limiter},
+    limiter::{Bucket, Exponential, FastSlow, Fixed, MaxOf, RateLimiter, WithMaxWait, default_controller_limiter},
     metrics::{Histogram, Metrics, NoMetrics, Observe, PrometheusMetrics, QueueStats},
     queue::{Held, Next, Queue, QueueOptions},
     terms::{Gate, Priority, Shutdown},

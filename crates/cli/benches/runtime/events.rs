@@ -71,7 +71,7 @@ fn round(script: Script, count: usize) -> Duration {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let go = Arc::clone(&script.go);
-        let manager = Manager::new(script.client(), ManagerOptions::default()).expect("a manager");
+        let manager = Manager::new(script.client(), ManagerOptions::default().without_metrics()).expect("a manager");
         let descriptor =
             steersman_controllers::ALL.iter().find(|descriptor| descriptor.name == "replicaset-controller");
         let built = manager.build(descriptor.expect("there is a ReplicaSet controller"), None);

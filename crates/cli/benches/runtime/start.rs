@@ -48,7 +48,8 @@ pub(crate) fn once() {
     runtime.block_on(async {
         let client = Client::new(ApiServer::new(Options::default()), "default");
         let lease = Some(LeaseOptions::new("kube-system", "kube-controller-manager"));
-        let manager = Manager::new(client, ManagerOptions::default().lease(lease)).expect("a manager");
+        let manager =
+            Manager::new(client, ManagerOptions::default().lease(lease).without_metrics()).expect("a manager");
         for descriptor in steersman_controllers::ALL {
             let _without_some_if_so = manager.build(descriptor, None);
         }

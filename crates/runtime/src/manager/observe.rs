@@ -9,7 +9,8 @@ use steersman_base::Clock;
 
 use super::{Group, Manager, NewManagerError, runnable};
 use crate::Controller;
-use crate::admin::{Admin, Profiler, Query};
+use crate::admin::auth::{GuardOptions, Lookup};
+use crate::admin::{Admin, Guard, GuardError, Profiler, Query};
 use crate::decisions::{Filter, Log};
 use crate::health::{Health, checks};
 use crate::metrics::{Activity, Exposition, ReconcileMetrics};
@@ -92,6 +93,23 @@ impl Manager {
         Ok(address)
     }
 
+    /// Shows the pages only to clients that the API server knows and allows to: it reviews the bearer token (`TokenReview`) and
+    /// the right to `get` the path (`SubjectAccessReview`). `/healthz`, `/livez` and `/readyz` stay open to everybody.
+    ///
+    /// For what controller-runtime calls `filters.WithAuthenticationAndAuthorization`. The account of the manager needs the
+    /// ClusterRole `system:auth-delegator`, the clients one with `nonResourceURLs: ["/metrics"]`. Serve with TLS then: the tokens
+    /// are on the wire.
+    ///
+    /// # Errors
+    /// The guard cannot be made; the pages stay as they were.
+    pub fn require_authorization(&self) -> Result<(), GuardError> {
+        let mut options = GuardOptions::delegated_to(self.kube_client().clone(), self.0.clock.clone());
+        // Tokens alone: no authority for client certificates is read from the cluster.
+        options.lookup = Lookup::Skipped;
+        self.admin().guard(Guard::new(options)?);
+        Ok(())
+    }
+
     /// Returns the handle by which a controller's workers report.
     pub(crate) fn observe(&self, controller: &Controller) -> Activity {
         let Observed { health, profiler, reconciles, .. } = &self.0.observed;
@@ -128,4 +146,48 @@ fn decided(log: &Log, query: &Query) -> Value {
     let entries = log.entries(&filter);
     let entries: Vec<_> = entries.iter().map(|entry| serde_json::to_value(&**entry).unwrap_or_default()).collect();
     serde_json::json!({ "entries": entries, "bytes": log.bytes(), "dropped": log.dropped() })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Request;
+    use serde_json::json;
+
+    use super::*;
+    use crate::ManagerOptions;
+    use crate::test_server::TestServer;
+
+    #[tokio::test(start_paused = true)]
+    async fn pages_are_for_whom_the_api_server_allows_and_health_is_for_everybody() {
+        let review = |is_allowed: bool| json!({ "status": { "authenticated": true, "user": { "username": "prom" }, "allowed": is_allowed } });
+        let server = TestServer::answering(201, &review(true));
+        let manager = Manager::new(server.client(), ManagerOptions::default()).unwrap();
+        let get = async |path: &str, token: &str| {
+            let mut request = Request::get(path);
+            if !token.is_empty() {
+                request = request.header("authorization", format!("Bearer {token}"));
+            }
+            manager.admin().respond(request.body(Bytes::new()).unwrap()).await.status().as_u16()
+        };
+        assert_eq!(get("/metrics", "").await, 200, "unprotected by default");
+        assert_eq!(server.requests(), [""; 0]);
+        manager.require_authorization().unwrap();
+        assert_eq!(get("/metrics", "good").await, 200);
+        let reviews = ["tokenreviews", "subjectaccessreviews"];
+        let asked = server.requests();
+        assert!(
+            asked.len() == 2 && asked.iter().zip(reviews).all(|(asked, review)| asked.ends_with(review)),
+            "{asked:?}"
+        );
+        server.answer(201, &review(false));
+        assert_eq!(get("/debug/decisions", "good").await, 403);
+        assert_eq!(get("/debug/decisions", "").await, 403, "nobody in particular");
+        server.answer(201, &json!({ "status": { "authenticated": false } }));
+        assert_eq!(get("/metrics", "stolen").await, 401);
+        server.answer(500, &json!({}));
+        assert_eq!(get("/metrics", "another").await, 401);
+        assert_eq!(get("/debug/queues", "good").await, 500, "never a yes");
+        assert_eq!(get("/healthz", "").await, 200);
+    }
 }

@@ -9,6 +9,7 @@ use crate::client::ClientOptions;
 use crate::events::EventOptions;
 use crate::lease::LeaseOptions;
 use crate::mapper::Scheme;
+use crate::metrics::process::ProcessMetrics;
 
 /// The options of a manager.
 #[derive(Clone)]
@@ -18,8 +19,11 @@ pub struct ManagerOptions {
     pub clock: Clock,
     /// The one namespace that its controllers see; all namespaces by default.
     pub namespace: Option<Istr>,
-    /// The registry in which queues, informers and reconciles count; none by default.
+    /// The registry in which queues, informers, reconciles and webhooks count; by default one of the manager's own, which
+    /// [`Manager::metrics`](crate::Manager::metrics) returns.
     pub metrics: Option<Registry>,
+    /// Whether nothing counts, unless a registry is given.
+    pub(super) unmeasured: bool,
     /// The lease that must be held to work; by default this process always leads.
     pub lease: Option<LeaseOptions>,
     /// The client that renews the lease, with connections of its own so that it never waits behind others.
@@ -61,10 +65,18 @@ impl ManagerOptions {
         self
     }
 
-    /// Sets the registry in which queues, informers and reconciles count.
+    /// Sets the registry in which queues, informers, reconciles and webhooks count.
     #[must_use]
     pub fn metrics(mut self, registry: Registry) -> Self {
         self.metrics = Some(registry);
+        self
+    }
+
+    /// Turns metrics off, unless a registry is set later.
+    #[must_use]
+    pub fn without_metrics(mut self) -> Self {
+        self.metrics = None;
+        self.unmeasured = true;
         self
     }
 
@@ -124,6 +136,16 @@ impl ManagerOptions {
         self
     }
 
+    /// Returns the registry to count in; a new one, unless one is given or metrics are off.
+    pub(super) fn registry(&self) -> Result<Option<Registry>, prometheus::Error> {
+        if self.metrics.is_some() || self.unmeasured {
+            return Ok(self.metrics.clone());
+        }
+        let registry = Registry::new();
+        ProcessMetrics::register(&registry)?;
+        Ok(Some(registry))
+    }
+
     /// Turns shadow mode on: everything is decided, nothing is written.
     #[must_use]
     pub fn in_shadow(mut self) -> Self {
@@ -138,6 +160,7 @@ impl Default for ManagerOptions {
             clock: Clock::default(),
             namespace: None,
             metrics: None,
+            unmeasured: false,
             lease: None,
             lease_client: None,
             scheme: Scheme::new(),
@@ -147,6 +170,68 @@ impl Default for ManagerOptions {
             client: ClientOptions::default(),
             events: EventOptions::default(),
             decisions_bytes_max: crate::decisions::BYTES_MAX,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_server::TestServer;
+    use crate::{Action, Context, Error, Manager, Reconciler};
+    use steersman_base::ObjectKey;
+
+    struct Nothing;
+
+    impl Reconciler for Nothing {
+        async fn reconcile(&self, _: &Context, _: &ObjectKey) -> Result<Action, Error> {
+            Ok(Action::Done)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_manager_counts_without_being_told_where() {
+        let text = |options: ManagerOptions| {
+            let manager = Manager::new(TestServer::default().client(), options).unwrap();
+            manager.context().controller_of_keys("bakery").reconcile_with(Nothing);
+            (manager.exposition().text(), manager.metrics().is_some())
+        };
+        let (counted, has_registry) = text(ManagerOptions::default());
+        for series in [
+            r#"workqueue_depth{name="bakery"} 0"#,
+            r#"controller_runtime_max_concurrent_reconciles{controller="bakery"} 1"#,
+            "\nprocess_start_time_seconds ",
+        ] {
+            assert!(counted.contains(series), "{series} is missing in {counted}");
+        }
+        assert!(has_registry);
+        assert_eq!(text(ManagerOptions::default().without_metrics()), (String::new(), false));
+
+        let registry = Registry::new();
+        let (given, _) = text(ManagerOptions::default().without_metrics().metrics(registry.clone()));
+        assert!(given.contains("workqueue_depth"), "{given}");
+        assert!(
+            !given.contains("process_start_time_seconds"),
+            "a registry that is given may have them already: {given}"
+        );
+    }
+
+    #[cfg(feature = "webhook")]
+    #[tokio::test]
+    async fn webhooks_of_a_manager_are_counted_in_its_registry_several_servers_together() {
+        use crate::serving::ServeOptions;
+        use crate::webhook::{Admission, Verdict, WebhookServer};
+
+        let manager = Manager::new(TestServer::default().client(), ManagerOptions::default()).unwrap();
+        for path in ["/sites", "/cakes"] {
+            let allow = async |_: Admission<serde_json::Value>| Ok(Verdict::allow());
+            let allow = move |admission| Box::pin(allow(admission));
+            manager.add(WebhookServer::new(ServeOptions::default()).validate(path, allow));
+        }
+        let text = manager.exposition().text();
+        for path in ["/sites", "/cakes"] {
+            let series = format!(r#"controller_runtime_webhook_requests_total{{code="200",webhook="{path}"}} 0"#);
+            assert!(text.contains(&series), "{series} is missing in {text}");
         }
     }
 }

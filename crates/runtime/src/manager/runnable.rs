@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::controller::{Engine, panic_text};
 use crate::health::Health;
+use crate::metrics::Families;
 
 /// A task that runs as long as a manager does.
 ///
@@ -27,6 +28,11 @@ pub trait Runnable: Send + 'static {
     /// Adds health checks, when it is added to a manager; none by default.
     fn report_to(&self, health: &Health) {
         let _ = health;
+    }
+
+    /// Adds metrics, when it is added to a manager that has a registry; none by default.
+    fn count_in(&mut self, metrics: &Families) {
+        let _ = metrics;
     }
 
     /// Runs until it is done or stopped; after `stop` it should end soon.

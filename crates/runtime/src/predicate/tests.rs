@@ -71,3 +71,19 @@ fn finalizers_and_the_beginning_of_the_end_are_changes() {
     assert!(admits(&bare, &held) && admits(&held, &bare) && admits(&held, &going));
     assert!(!admits(&bare, &bare) && !admits(&held, &held) && !admits(&going, &going));
 }
+
+#[test]
+fn a_selector_admits_what_it_selects_and_what_leaves_its_selection() {
+    let selected = labels_match("l=x".parse().unwrap());
+    let x = meta(1, "x", "");
+    let y = meta(1, "y", "");
+    let added = |object: &Meta| selected.admits(&Change::Added { new: Arc::new(object.clone()), initial: false });
+    assert_eq!((added(&x), added(&y)), (true, false));
+    let deleted = Change::Deleted { last: Arc::new(y.clone()), end: End::Missed };
+    assert!(!selected.admits(&(deleted as Change<Meta>).metadata()));
+    let updates = [(&x, &x, true), (&y, &x, true), (&x, &y, true), (&y, &y, false)];
+    for (old, new, want) in updates {
+        assert_eq!(admits_update(&selected, old, new), want);
+    }
+    assert!(!admits_update(&labels_match("!l".parse().unwrap()), &x, &y));
+}

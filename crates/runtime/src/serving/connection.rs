@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
-use http::{HeaderValue, StatusCode, Version, header};
+use http::{HeaderValue, Method, StatusCode, Version, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
@@ -177,6 +177,7 @@ impl<S: Service> Door<S> {
     /// Reads the body, calls the service, and turns failures into responses.
     async fn answer(&self, request: http::Request<Incoming>) -> Response {
         let (head, body) = request.into_parts();
+        let wants_head = head.method == Method::HEAD;
         let body = match read(body, self.options.body_bytes_max, self.options.patience).await {
             Ok(body) => body,
             Err(mut refusal) => {
@@ -188,7 +189,8 @@ impl<S: Service> Door<S> {
                 return refusal;
             }
         };
-        guarded(&self.service, Request::from_parts(head, body)).await
+        let response = guarded(&self.service, Request::from_parts(head, body)).await;
+        if wants_head { without_body(response) } else { response }
     }
 
     fn protocol(&self) -> auto::Builder<TokioExecutor> {
@@ -207,6 +209,13 @@ impl<S: Service> Door<S> {
             .keep_alive_timeout(PING);
         builder
     }
+}
+
+/// Leaves the body out, and says how long it would be: hyper does so for HTTP/1.1 alone.
+fn without_body(mut response: Response) -> Response {
+    let length = std::mem::take(response.body_mut()).len();
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    response
 }
 
 /// Returns the whole body, or the response for a client that sends too much or takes too long.

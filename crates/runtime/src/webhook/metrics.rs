@@ -8,6 +8,7 @@ use prometheus::{
 use tokio::time::Instant;
 
 use super::Kind;
+use crate::metrics::{Families, FamilyError};
 
 /// Counters of webhooks. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -34,39 +35,38 @@ impl WebhookMetrics {
     /// # Errors
     /// The registry has metrics of these names already.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let requests = IntCounterVec::new(
-            Opts::new(
-                "controller_runtime_webhook_requests_total",
-                "Total number of admission requests by HTTP status code.",
-            ),
-            &["webhook", "code"],
-        )?;
-        let latency = HistogramVec::new(
-            HistogramOpts::new(
-                "controller_runtime_webhook_latency_seconds",
-                "Histogram of the latency of processing admission requests",
-            )
-            .buckets(exponential_buckets(10e-9, 10.0, 12)?),
-            &["webhook"],
-        )?;
-        let in_flight = GaugeVec::new(
-            Opts::new(
-                "controller_runtime_webhook_requests_in_flight",
-                "Current number of admission requests being served.",
-            ),
-            &["webhook"],
-        )?;
-        let panics = IntCounter::new("controller_runtime_webhook_panics_total", "Total number of webhook panics")?;
-        let conversion_panics = IntCounter::new(
+        Self::of(&Families::of(Some(registry))).map_err(|error| match error {
+            FamilyError::Prometheus(error) => error,
+            clash @ FamilyError::Clash(_) => prometheus::Error::Msg(clash.to_string()),
+        })
+    }
+
+    /// Returns the metrics that the servers of one manager share.
+    pub(super) fn of(families: &Families) -> Result<Self, FamilyError> {
+        let requests = Opts::new(
+            "controller_runtime_webhook_requests_total",
+            "Total number of admission requests by HTTP status code.",
+        );
+        let latency = HistogramOpts::new(
+            "controller_runtime_webhook_latency_seconds",
+            "Histogram of the latency of processing admission requests",
+        );
+        let in_flight = Opts::new(
+            "controller_runtime_webhook_requests_in_flight",
+            "Current number of admission requests being served.",
+        );
+        let panics = Opts::new("controller_runtime_webhook_panics_total", "Total number of webhook panics");
+        let conversion_panics = Opts::new(
             "controller_runtime_conversion_webhook_panics_total",
             "Total number of conversion webhook panics",
-        )?;
-        registry.register(Box::new(requests.clone()))?;
-        registry.register(Box::new(latency.clone()))?;
-        registry.register(Box::new(in_flight.clone()))?;
-        registry.register(Box::new(panics.clone()))?;
-        registry.register(Box::new(conversion_panics.clone()))?;
-        Ok(Self { requests, latency, in_flight, panics, conversion_panics })
+        );
+        Ok(Self {
+            requests: families.counters(requests, &["webhook", "code"])?,
+            latency: families.histograms(latency.buckets(exponential_buckets(10e-9, 10.0, 12)?), &["webhook"])?,
+            in_flight: families.float_gauges(in_flight, &["webhook"])?,
+            panics: families.counter(panics)?,
+            conversion_panics: families.counter(conversion_panics)?,
+        })
     }
 
     /// Shows the likely codes from the start, so that rates can be computed.

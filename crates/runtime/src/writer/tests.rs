@@ -1,11 +1,12 @@
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use serde_json::{Value, json};
 use steersman_base::{Meta, ObjectKey, Resource};
 use steersman_informer::__internal::consistency::Book;
-use steersman_informer::InformerFactory;
-use steersman_model::Kind;
+use steersman_informer::{InformerFactory, Typed};
 use steersman_model::core::NamespaceView;
+use steersman_model::{Encoded, Kind, View as _};
 
-use super::{Naming, Outcome, Patch, WriteError, Writer};
+use super::{Delete, Naming, Outcome, Patch, WriteError, Writer};
 use crate::test_server::TestServer;
 
 const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
@@ -80,7 +81,7 @@ async fn an_owner_of_objects_in_several_namespaces_loses_none_but_the_terminatin
 async fn an_answer_of_something_in_between_is_no_reason_to_give_up() {
     let server = TestServer::answering(200, &Value::Null);
     server.answer_text(200, "<html>please log in</html>");
-    let mut config = k8s_openapi::api::core::v1::ConfigMap::default();
+    let mut config = ConfigMap::default();
     config.metadata.namespace = Some("ns".into());
     config.metadata.name = Some("a".into());
     let error = writer(&server).unowned().create_or_patch(&config, &Why::Test).await.unwrap_err();
@@ -139,4 +140,59 @@ async fn a_status_is_written_if_it_differs() {
     server.answer(500, &json!({}));
     let unknown = put(json!({})).await.ok_if_gone().ok_if_replaced();
     assert!(matches!(unknown, Err(WriteError::Unknown(_))), "an unknown outcome is never fine: {unknown:?}");
+}
+
+/// A ConfigMap that a lister returned.
+fn cached(name: &str) -> Typed<ConfigMap> {
+    let body = json!({ "metadata": { "name": name, "namespace": "ns", "uid": "u", "resourceVersion": "3" } });
+    Typed::decode(Encoded::Json(body.to_string().as_bytes())).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_typed_status_is_replaced_if_it_differs_and_under_the_version_that_was_read() {
+    let server = TestServer::answering(200, &written());
+    let writer = writer(&server);
+    let status = json!({ "phase": "Active", "message": "soon" });
+    let body = json!({
+        "metadata": { "name": "shop", "uid": "u", "resourceVersion": "3" }, "status": { "phase": "Active", "message": "soon" },
+    });
+    let shop: Typed<Namespace> = Typed::decode(Encoded::Json(
+        json!({ "metadata": body["metadata"], "status": { "phase": "Active" } }).to_string().as_bytes(),
+    ))
+    .unwrap();
+    let write = writer.on_behalf_of(&shop);
+    let held = json!({ "phase": "Active" });
+    assert_eq!(write.update_status(&shop, &held, Why::Test).await.unwrap(), None);
+    assert_eq!(server.requests(), [""; 0]);
+    assert!(write.update_status(&shop, &status, Why::Test).await.unwrap().is_some());
+    let (request, sent) = server.bodies().remove(0);
+    assert_eq!(request, "PUT /api/v1/namespaces/shop/status");
+    let mut wanted = body.clone();
+    wanted["apiVersion"] = "v1".into();
+    wanted["kind"] = "Namespace".into();
+    assert_eq!(sent, wanted);
+    // A field that is left out goes, which a merge patch would not do.
+    assert!(write.update_status(&shop, &json!({}), Why::Test).await.unwrap().is_some());
+    assert_eq!(server.bodies().remove(0).1["status"], json!({}));
+    server.answer(409, &json!({ "reason": "Conflict" }));
+    let stale = write.update_status(&shop, &json!({}), Why::Test).await;
+    assert!(matches!(stale, Err(WriteError::Conflict)), "{stale:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_typed_object_is_replaced_under_its_version_and_deleted_under_its_uid() {
+    let server = TestServer::answering(200, &written());
+    let writer = writer(&server);
+    let menu = cached("menu");
+    let write = writer.on_behalf_of(&menu);
+    let mut changed = menu.object().clone();
+    changed.data = Some([("soup".to_owned(), "tomato".to_owned())].into());
+    write.update_object(&changed, "a text").await.unwrap();
+    let (request, sent) = server.bodies().remove(0);
+    assert_eq!(request, "PUT /api/v1/namespaces/ns/configmaps/menu");
+    assert_eq!((&sent["metadata"]["resourceVersion"], &sent["data"]["soup"]), (&json!("3"), &json!("tomato")));
+    write.delete_object(&menu, Delete::default(), "a text").await.unwrap();
+    let (request, sent) = server.bodies().remove(0);
+    assert_eq!(request, "DELETE /api/v1/namespaces/ns/configmaps/menu");
+    assert_eq!(sent["preconditions"]["uid"], "u");
 }

@@ -7,7 +7,7 @@ use steersman_base::{ObjectKey, Resource};
 use steersman_informer::resource_of;
 use steersman_informer::{Selection, SharedInformer, Typed};
 
-use super::{Behalf, Patch, Rejection, WriteError, Written};
+use super::{Behalf, Delete, Patch, Rejection, WriteError, Written};
 use crate::Reason;
 use crate::client::Object;
 use crate::client::object::key_of;
@@ -126,6 +126,9 @@ impl Behalf<'_> {
 
     /// Patches the status of an object of a typed kind (JSON merge patch). The uid is a precondition.
     ///
+    /// Fields that `status` leaves out stay as they are, and the patch is sent even if it changes nothing:
+    /// [`update_status`](Self::update_status) removes them, and sends nothing for an equal status.
+    ///
     /// # Errors
     /// See [`WriteError`].
     pub async fn patch_status<K>(
@@ -140,6 +143,51 @@ impl Behalf<'_> {
     {
         let patch = json!({ "metadata": { "uid": object.meta().uid }, "status": value(status)? });
         self.patch_subresource(&resource_of::<K>(), &key_of(object), "status", Patch::Merge(&patch), &why).await
+    }
+
+    /// Replaces an object of a typed kind by `object`, which was read and changed. Its resourceVersion is the precondition.
+    ///
+    /// For changes that are easier to make in place; [`create_or_patch`](Self::create_or_patch) and [`apply`](Self::apply) meet
+    /// no conflicts.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; `Conflict` if the object has changed since it was read.
+    pub async fn update_object<K: Object>(&self, object: &K, why: impl Reason) -> Result<Written, WriteError> {
+        let body = typed_value(object)?.to_string().into_bytes();
+        self.put(&resource_of::<K>(), &key_of(object), body, &why).await
+    }
+
+    /// Replaces the status of an object, such as a lister returned (`&cake`), unless it is equal already: then nothing is sent,
+    /// and the result is `None`. Fields that `status` does not set are removed. The object's resourceVersion is the precondition.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; `Conflict` if the object has changed since it was read.
+    pub async fn update_status<K: Object>(
+        &self,
+        object: &Typed<K>,
+        status: &impl Serialize,
+        why: impl Reason,
+    ) -> Result<Option<Written>, WriteError> {
+        let mut body = typed_value(object.object())?;
+        let wanted = value(status)?;
+        if body.get("status").unwrap_or(&Value::Null) == &wanted {
+            return Ok(None);
+        }
+        body["status"] = wanted;
+        self.put_status(&resource_of::<K>(), &object.key(), body.to_string().into_bytes(), &why).await.map(Some)
+    }
+
+    /// Deletes an object of a typed kind: this one, and not a new one of its name.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; `NotFound` if it is gone, which [`ok_if_gone`](super::Outcome::ok_if_gone) accepts.
+    pub async fn delete_object<K: Object>(
+        &self,
+        object: &Typed<K>,
+        how: impl Into<Delete>,
+        why: impl Reason,
+    ) -> Result<(), WriteError> {
+        self.delete(&resource_of::<K>(), object.meta(), how, &why).await
     }
 
     /// Returns the object from the cache, if its kind is cached and the pass does not read live; from the server otherwise.

@@ -141,6 +141,16 @@ impl Open {
         let request = http::Request::get(format!("https://{}/", self.address)).body(Empty::new())?;
         Ok(timeout(PATIENCE, self.sender.send_request(request)).await??.status())
     }
+
+    /// The status and the declared length of a request for the head alone, after all of the response has arrived.
+    pub(crate) async fn head(&mut self) -> Result<(StatusCode, String), Error> {
+        let request = http::Request::head(format!("https://{}/", self.address)).body(Empty::new())?;
+        let response = timeout(PATIENCE, self.sender.send_request(request)).await??;
+        let status = response.status();
+        let length = response.headers().get(http::header::CONTENT_LENGTH).ok_or("no length")?.to_str()?.to_owned();
+        let body = response.into_body().collect().await?.to_bytes();
+        if body.is_empty() { Ok((status, length)) } else { Err("a body".into()) }
+    }
 }
 
 /// What is answered to bytes, until the other end closes.

@@ -282,6 +282,24 @@ async fn names_versions_and_protocols_are_as_configured() -> Outcome {
     Ok(())
 }
 
+/// A body in spite of the method is an error of the protocol to clients of HTTP/2.
+#[tokio::test]
+async fn a_request_for_the_head_is_answered_without_a_body() -> Outcome {
+    let running = Running::start(secured(CertificateSource::SelfSigned { names: Vec::new() })).await?;
+    let client = Client::believing(&running.pem)?;
+    let body = client.get(running.address, b"h2").await?.1;
+    let length = body.len().to_string();
+    let mut open = client.open(running.address).await?;
+    assert_eq!(open.head().await?, (StatusCode::OK, length.clone()));
+    assert_eq!(open.get().await?, StatusCode::OK, "the connection goes on");
+
+    let running = Running::start(ServeOptions::default()).await?;
+    let answer = client::raw(running.address, b"HEAD / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await?;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\n"), "{answer}");
+    assert!(answer.contains(&format!("content-length: {length}\r\n")), "{answer}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn requests_in_flight_are_answered_and_hanging_ones_cut_off() -> Outcome {
     static ENTERED: Notify = Notify::const_new();

@@ -35,8 +35,8 @@ pub enum ReviewError {
     /// The API server did not answer in time.
     #[error("the API server did not answer within {} s", REVIEW_PATIENCE.as_secs())]
     TooSlow,
-    /// The API server answered that it cannot decide.
-    #[error("the API server cannot answer: {0}")]
+    /// The API server answered why it does not decide: a token is invalid, an authorizer cannot be asked.
+    #[error("the API server answered: {0}")]
     Undecided(String),
     /// The API server refused the review.
     #[error("the API server answered {code}: {message}")]
