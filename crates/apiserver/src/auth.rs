@@ -7,7 +7,7 @@
 //! 3. Keys are made when the first token is signed or checked, not before.
 //! 4. A token that is bound to a pod, a secret or a node expires with it.
 //! 5. The use of a token in a secret is noted there, once a day.
-//! 6. A user who may impersonate others is authorized as those: `kubectl --as`.
+//! 6. A user who may impersonate others is authorized as those: `kubectl --as` ([`impersonate`]).
 
 pub(crate) mod certificate;
 pub(crate) mod impersonate;

@@ -35,7 +35,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::impersonate::impersonate;
-use crate::auth::rbac::Attributes;
 use crate::auth::{Authenticated, Credentials, User};
 use crate::openapi::Name;
 use crate::registry::admission::webhook::Session;
@@ -167,11 +166,11 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let responder = Responder::new(parts);
-        let user = match impersonate(&self.registry, user, &parts.headers) {
+        let target = path::parse(parts.uri.path());
+        let user = match impersonate(&self.registry, user, &parts.headers, || self.asked(parts, &target, &query)) {
             Ok(user) => user,
             Err(status) => return responder.status(&status),
         };
-        let target = path::parse(parts.uri.path());
         let class = Class::of(parts, &target, &query);
         let place = match &self.sender {
             Sender::Remote if class != Class::LongRunning => match self.limits.admit(class) {
@@ -284,9 +283,7 @@ impl ApiServer {
         let registry = &*self.registry;
         let wants_aggregated = negotiate::wants_aggregated(&parts.headers);
         if !matches!(target, Target::Resource(_)) {
-            let verb = parts.method.as_str().to_ascii_lowercase();
-            let path = Some(parts.uri.path().to_owned());
-            registry.authorize(&user, &Attributes { verb, path, ..Attributes::default() })?;
+            registry.authorize(&user, &self.asked(parts, &target, &query))?;
         }
         if let Some(source) = &registry.aggregated
             && let Some(response) = aggregated::answer(registry, &**source, parts, responder, &target, &user)?

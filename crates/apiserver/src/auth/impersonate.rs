@@ -1,8 +1,14 @@
 //! Impersonation: `kubectl --as`.
 //!
 //! 1. A request with any `Impersonate-…` header is never made as the sender: it names a user, or it is 400.
+//! 2. The sender needs the rights of one [mode](Mode): two for a constrained one (to be this user, and to do this as one), or the
+//!    verb `impersonate`, which allows whatever the user may do. If no mode allows it, the refusal of the first is the answer.
+//! 3. In the constrained modes nobody becomes a member of `system:masters`.
 //!
-//! Follows `apiserver/pkg/endpoints/filters/impersonation.go` of Kubernetes 1.37, which takes an empty user for none.
+//! Follows `apiserver/pkg/endpoints/filters/impersonation` of Kubernetes 1.37, which takes an empty user for none, and keeps what it has
+//! allowed for ten seconds.
+
+mod mode;
 
 use http::HeaderMap;
 
@@ -11,23 +17,42 @@ use super::rbac::Attributes;
 use crate::registry::Registry;
 use crate::registry::query::decode;
 use crate::status::Status;
+use mode::Mode;
 
 const PREFIX: &str = "impersonate-";
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
-const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
-const ANONYMOUS: &str = "system:anonymous";
 
-/// Returns the user that a request is made as, once its sender is authenticated.
+/// Returns the user that a request is made as, once its sender is authenticated; `request` is what is asked for.
 ///
 /// # Errors
 /// The sender may not impersonate this user, or names none.
-pub(crate) fn impersonate(registry: &Registry, sender: User, headers: &HeaderMap) -> Result<User, Status> {
+pub(crate) fn impersonate(
+    registry: &Registry,
+    sender: User,
+    headers: &HeaderMap,
+    request: impl FnOnce() -> Attributes,
+) -> Result<User, Status> {
     if !headers.keys().any(|name| name.as_str().starts_with(PREFIX)) {
         return Ok(sender);
     }
+    let wanted = wanted(headers)?;
+    let request = request();
+    let mut first = None;
+    for mode in Mode::ALL.into_iter().filter(|mode| mode.fits(&wanted, &sender)) {
+        match mode.check(&wanted, &request, &sender, &|asked| registry.authorize(&sender, asked)) {
+            Ok(user) => return Ok(user),
+            Err(status) => drop(first.get_or_insert(status)),
+        }
+    }
+    // The last mode fits everybody.
+    Err(first.unwrap_or_else(|| Status::internal("all impersonation modes failed")))
+}
+
+/// Returns the user that the headers name.
+fn wanted(headers: &HeaderMap) -> Result<User, Status> {
     // A name may have any letters. Go uses the bytes; invalid UTF-8 becomes U+FFFD, as in Go's JSON.
     let all = |name: &str| -> Vec<String> {
         headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
@@ -47,42 +72,5 @@ pub(crate) fn impersonate(registry: &Registry, sender: User, headers: &HeaderMap
         );
         return Err(Status::bad_request(message));
     }
-    let account = name.strip_prefix(SERVICE_ACCOUNT).and_then(|account| account.split_once(':'));
-    let asked = match account {
-        Some((namespace, name)) => ask("serviceaccounts", "", namespace, name),
-        None => ask("users", "", "", &name),
-    };
-    let uid_asked = (!uid.is_empty()).then(|| ask("uids", "authentication.k8s.io", "", &uid));
-    let extra_asked = extra.iter().flat_map(|(key, values)| {
-        values.iter().map(|value| Attributes {
-            subresource: key.clone(),
-            ..ask("userextras", "authentication.k8s.io", "", value)
-        })
-    });
-    let asked = std::iter::once(asked).chain(groups.iter().map(|group| ask("groups", "", "", group)));
-    for wanted in asked.chain(uid_asked).chain(extra_asked) {
-        registry.authorize(&sender, &wanted)?;
-    }
-    let mut groups = match account {
-        Some((namespace, _)) if groups.is_empty() => {
-            vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
-        }
-        _ => groups,
-    };
-    let everybody = if name == ANONYMOUS { "system:unauthenticated" } else { "system:authenticated" };
-    if !groups.iter().any(|group| group == everybody) {
-        groups.push(everybody.to_owned());
-    }
     Ok(User { name, uid, groups, extra })
-}
-
-fn ask(resource: &str, group: &str, namespace: &str, name: &str) -> Attributes {
-    Attributes {
-        verb: "impersonate".to_owned(),
-        namespace: namespace.to_owned(),
-        group: group.to_owned(),
-        resource: resource.to_owned(),
-        name: name.to_owned(),
-        ..Attributes::default()
-    }
 }

@@ -9,6 +9,7 @@
 //! Follows `plugin/pkg/auth/authorizer/rbac` and `pkg/registry/rbac/validation` of Kubernetes 1.37.
 
 mod aggregation;
+pub(crate) mod escalation;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +25,7 @@ use aggregation::rules_of;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 /// The group that may do everything, regardless of bindings.
-const MASTERS: &str = "system:masters";
+pub(crate) const MASTERS: &str = "system:masters";
 
 /// The attributes of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,6 +78,29 @@ pub(crate) fn rules(registry: &Registry, user: &User, namespace: &str) -> (Vec<V
     rules.partition(|rule| strings(&rule["nonResourceURLs"]).is_empty())
 }
 
+/// Returns the rules that a user holds in a namespace, and the names of roles that are bound and do not exist.
+pub(crate) fn held_by(registry: &Registry, user: &User, namespace: &str) -> (Vec<Value>, Vec<String>) {
+    let mut held = Vec::new();
+    let mut unresolved = Vec::new();
+    for binding in bindings(registry, namespace).filter(|binding| subject_of(binding, user).is_some()) {
+        match role_of(registry, &binding) {
+            Some(role) => held.extend(rules_of(registry, role)),
+            None => {
+                let (_, name) = reference(&binding);
+                if !unresolved.iter().any(|known| known == name) {
+                    unresolved.push(name.to_owned());
+                }
+            }
+        }
+    }
+    (held, unresolved)
+}
+
+/// Returns the rules of the role that a binding in this namespace refers to; none if it does not exist.
+pub(crate) fn referenced_rules(registry: &Registry, binding: &Value, namespace: &str) -> Option<Vec<Value>> {
+    role_named(registry, reference(binding), namespace).map(|role| rules_of(registry, role))
+}
+
 /// Returns the bindings of the cluster, then those of a namespace.
 fn bindings(registry: &Registry, namespace: &str) -> impl Iterator<Item = Value> {
     let of = |plural: &str, namespace: &str| {
@@ -93,8 +117,12 @@ fn reference(binding: &Value) -> (&str, &str) {
 }
 
 fn role_of(registry: &Registry, binding: &Value) -> Option<Value> {
-    match reference(binding) {
-        ("Role", name) => registry.stored(GROUP, "v1", "roles", &ObjectKey::new(meta_text(binding, "namespace"), name)),
+    role_named(registry, reference(binding), meta_text(binding, "namespace"))
+}
+
+fn role_named(registry: &Registry, reference: (&str, &str), namespace: &str) -> Option<Value> {
+    match reference {
+        ("Role", name) => registry.stored(GROUP, "v1", "roles", &ObjectKey::new(namespace, name)),
         (_, name) => registry.stored(GROUP, "v1", "clusterroles", &ObjectKey::cluster(name)),
     }
 }
@@ -132,7 +160,7 @@ fn allowed_by(binding: &Value, subject: &str) -> String {
 }
 
 /// Formats several errors as Go does.
-fn joined(errors: &[String]) -> String {
+pub(crate) fn joined(errors: &[String]) -> String {
     match errors {
         [one] => one.clone(),
         many => format!("[{}]", many.join(", ")),

@@ -9,7 +9,7 @@ use steersman_base::validation::path_segment;
 use steersman_structured_merge::manager_name;
 
 use super::negotiate::{self, Shape};
-use super::path::ResourcePath;
+use super::path::{ResourcePath, Target};
 use super::respond::Responder;
 use super::{Body, Caller};
 use crate::auth::User;
@@ -94,6 +94,21 @@ impl ApiServer {
 }
 
 impl ApiServer {
+    /// Returns what a request asks for, for the authorizer.
+    pub(super) fn asked(&self, parts: &Parts, target: &Target, query: &Query) -> Attributes {
+        let method = || parts.method.as_str().to_ascii_lowercase();
+        let Target::Resource(path) = target else {
+            let path = Some(parts.uri.path().to_owned());
+            return Attributes { verb: method(), path, ..Attributes::default() };
+        };
+        let is_watch = path.is_watch || path.name.is_empty() && query.flag("watch");
+        match (verb_of(&parts.method, path, is_watch), self.registry.row(&path.group, &path.version, &path.plural)) {
+            (Some(verb), Some(row)) => attributes(&row, path, verb, query),
+            (Some(verb), None) => path.attributes(verb.name()),
+            (None, _) => path.attributes(&method()),
+        }
+    }
+
     /// Authorizes a request for a resource that is not served: a client without a right to it does not learn that.
     pub(super) fn authorize_unknown(
         &self,
@@ -102,12 +117,7 @@ impl ApiServer {
         query: &Query,
         user: &User,
     ) -> Result<(), Status> {
-        let is_watch = path.is_watch || path.name.is_empty() && query.flag("watch");
-        let attributes = match verb_of(&parts.method, path, is_watch) {
-            Some(verb) => path.attributes(verb.name()),
-            None => path.attributes(&parts.method.as_str().to_ascii_lowercase()),
-        };
-        self.registry.authorize(user, &attributes)
+        self.registry.authorize(user, &self.asked(parts, &Target::Resource(path.clone()), query))
     }
 }
 

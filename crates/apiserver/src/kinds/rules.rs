@@ -37,6 +37,8 @@ pub(crate) struct Rules {
     /// Sets, keeps or drops the fields that are not the client's, before validation. On a create, `metadata.uid` and
     /// `metadata.creationTimestamp` are set.
     pub(crate) prepare: fn(new: &mut Value, old: Option<&Value>),
+    /// Refuses what the user of a request may not write, whatever their role says of the kind. Runs before validation.
+    pub(crate) confirm: fn(&Registry, &Call, new: &Value, old: Option<&Value>) -> Result<(), Status>,
     /// Records in a new object which user creates it.
     pub(crate) record_user: fn(new: &mut Value, user: &User),
     /// Reserves what there is only one of in the cluster: addresses and ports of Services.
@@ -147,6 +149,7 @@ impl Rules {
             converted: None,
             timed: None,
             prepare: |_, _| (),
+            confirm: |_, _, _, _| Ok(()),
             record_user: |_, _| (),
             allocate: None,
             validate: |_, _, _| (),
@@ -291,6 +294,15 @@ impl Rules {
     /// Leaves an annotation out of tables.
     pub(crate) const fn hiding_annotation(mut self, annotation: &'static str) -> Self {
         self.printer.hidden_annotation = Some(annotation);
+        self
+    }
+
+    /// Sets what the user of a request must hold to write the object.
+    pub(crate) const fn confirmed(
+        mut self,
+        confirm: fn(&Registry, &Call, &Value, Option<&Value>) -> Result<(), Status>,
+    ) -> Self {
+        self.confirm = confirm;
         self
     }
 

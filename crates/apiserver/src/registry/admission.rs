@@ -3,15 +3,16 @@
 //! The plug-ins of a kind are part of its [rule set](crate::kinds::Rules); those of all kinds are here. [`mutate`] and
 //! [`validate`] are the two chains of a write, [`delete`] that of a deletion. [`write`](super::write) says when they run.
 //!
-//! Follows the plug-ins of `plugin/pkg/admission` that an embedded server needs: NamespaceLifecycle and ResourceQuota here, and Priority,
+//! Follows the plug-ins of `plugin/pkg/admission` that an embedded server needs: NamespaceLifecycle, PodSecurity and ResourceQuota here, and Priority,
 //! DefaultTolerationSeconds, LimitRanger, TaintNodesByCondition, DefaultStorageClass, StorageObjectInUseProtection,
-//! DefaultIngressClass, PersistentVolumeClaimResize, PodResizeValidator, ClusterTrustBundleAttest, and CertificateApproval,
+//! DefaultIngressClass, PersistentVolumeClaimResize, PodResizeValidator, PodTopologyLabels, ClusterTrustBundleAttest, and CertificateApproval,
 //! -Signing and -SubjectRestriction in the files of their kinds. [`policy`] evaluates the admission policies, [`webhook`] asks the webhooks that are configured.
 
 mod attributes;
 mod conditions;
 mod matching;
 mod namespace_lifecycle;
+pub(crate) mod pod_security;
 pub(crate) mod policy;
 mod quota;
 pub(crate) mod webhook;
@@ -41,6 +42,8 @@ pub(crate) struct Admission {
     pub(crate) delete: fn(&Call) -> Result<(), Refused>,
     /// Whether a write of the object, or of this subresource, may count for quotas. By default, a new object does.
     pub(crate) is_counted: fn(subresource: &str, new: &Value, old: Option<&Value>) -> bool,
+    /// The part of the object that the plug-in PodSecurity looks at.
+    pub(crate) pod_security: pod_security::Subject,
     /// Whether no webhook is asked: what configures admission cannot be locked by it.
     pub(crate) is_exempt: bool,
 }
@@ -78,9 +81,16 @@ pub(super) fn mutate(registry: &Registry, call: &Call, object: &mut Value, old: 
 }
 
 /// Runs the validating plug-ins.
-pub(super) fn validate(registry: &Registry, call: &Call, object: &Value, old: Option<&Value>) -> Result<(), Status> {
+pub(super) fn validate(
+    registry: &Registry,
+    call: &Call,
+    object: &Value,
+    old: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<(), Status> {
     let admitted = (call.row.rules.admission.validate)(registry, call, object, old);
-    admitted.map_err(|refused| forbidden(call, meta_text(object, "name"), &refused))
+    admitted.map_err(|refused| forbidden(call, meta_text(object, "name"), &refused))?;
+    pod_security::check(registry, call, object, old, warnings)
 }
 
 /// Runs the plug-ins of a DELETE of one object.
@@ -120,8 +130,14 @@ impl Admission {
         validate: |_, _, _, _| Ok(()),
         delete: |_| Ok(()),
         is_counted: |subresource, _, old| subresource.is_empty() && old.is_none(),
+        pod_security: pod_security::Subject::None,
         is_exempt: false,
     };
+
+    /// No plug-ins but PodSecurity, which warns about the template at this JSON pointer.
+    pub(crate) const fn of_template(pointer: &'static str) -> Self {
+        Self { pod_security: pod_security::Subject::Template(pointer), ..Self::NONE }
+    }
 
     /// For [`is_counted`](Self::is_counted): a new object and each of its updates.
     pub(crate) const COUNTED_ALWAYS: fn(&str, &Value, Option<&Value>) -> bool =

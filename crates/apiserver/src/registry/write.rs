@@ -5,7 +5,7 @@
 //! 1. **decode**: the body, or the patched object, becomes a tree ([`Registry::decode`], [`Registry::patch`]);
 //! 2. **check** against the schema, and **default** ([`Checked`]);
 //! 3. [`process`]: **record the owners** of the fields that change ([`owners`](super::owners)), **ask** mutating webhooks,
-//!    **prepare** the part that is written, **admit** (mutating plug-ins), **validate**, **admit** (validating plug-ins, policies,
+//!    **confirm** that the user may write this, **prepare** the part that is written, **admit** (mutating plug-ins), **validate**, **admit** (validating plug-ins, policies,
 //!    webhooks), and change to the stored form;
 //! 4. [`store`]: **store**, compared with the state from which the write was computed, together with what it adds to the quotas of
 //!    its namespace.

@@ -4,6 +4,7 @@
 
 mod apply;
 mod compare;
+mod compare_access;
 mod compare_kinds;
 mod compare_mutations;
 mod compare_new_cluster;

@@ -52,6 +52,29 @@ async fn only_bound_claims_of_a_class_that_allows_it_grow() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bound_pod_has_the_zone_and_the_region_of_its_node() {
+    const ZONE: &str = "topology.kubernetes.io/zone";
+    const REGION: &str = "topology.kubernetes.io/region";
+    let server = server();
+    let labels = json!({ZONE: "z", REGION: "r", "kubernetes.io/os": "linux"});
+    ask(&server, "POST", "/api/v1/nodes", Some(json!({"metadata": {"name": "n", "labels": labels}}))).await.expect(201);
+    let pods = "/api/v1/namespaces/default/pods";
+    let mut there = crate::support::pod("there");
+    there["spec"]["nodeName"] = "n".into();
+    there["metadata"]["labels"][ZONE] = "mine".into();
+    let created = ask(&server, "POST", pods, Some(there)).await.expect(201);
+    let want = json!({"app": "web", ZONE: "z", REGION: "r"});
+    assert_eq!(created["metadata"]["labels"], want);
+    for (name, kind, want) in [("bound", json!("Node"), want), ("odd", Value::Null, json!({"app": "web"}))] {
+        ask(&server, "POST", pods, Some(crate::support::pod(name))).await.expect(201);
+        let binding = json!({"metadata": {"name": name}, "target": {"kind": kind, "name": "n"}});
+        ask(&server, "POST", &format!("{pods}/{name}/binding"), Some(binding)).await.expect(201);
+        let bound = ask(&server, "GET", &format!("{pods}/{name}"), None).await.expect(200);
+        assert_eq!((&bound["spec"]["nodeName"], &bound["metadata"]["labels"]), (&json!("n"), &want), "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn there_is_one_default_priority_class_at_most() {
     let server = server();
     let class = |name: &str, default: bool| json!({"metadata": {"name": name}, "value": 5, "globalDefault": default});

@@ -1,13 +1,13 @@
 //! The rules of an aggregated ClusterRole: `aggregationRule`.
 //!
 //! 1. Its rules are those of the ClusterRoles that its selectors match, recursively. Its own rules do not count:
-//!    upstream's controller replaces them.
+//!    upstream's controller replaces them. They come in the order in which it writes them, each once.
 //! 2. They are computed on use. Upstream's `clusterrole-aggregation` controller writes them into the object a moment
 //!    after a change; here they apply whether it runs or not.
 //!
 //! Follows `pkg/controller/clusterroleaggregation` of Kubernetes 1.37.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -33,10 +33,14 @@ pub(super) fn rules_of(registry: &Registry, role: Value) -> Vec<Value> {
         if role["aggregationRule"].is_null() {
             rules.extend(own_rules(role));
         } else {
-            let chosen = chosen_by(&role, &all).filter(|chosen| seen.insert(chosen.key.name.to_string()));
-            waiting.extend(chosen.filter_map(|chosen| chosen.parse().ok()));
+            let chosen = chosen_by(&role, &all).into_iter().filter(|chosen| seen.insert(chosen.key.name.to_string()));
+            let chosen: Vec<Value> = chosen.filter_map(|chosen| chosen.parse().ok()).collect();
+            // The first is taken from the end: the order is that of the names, as upstream.
+            waiting.extend(chosen.into_iter().rev());
         }
     }
+    let mut known = HashSet::new();
+    rules.retain(|rule| known.insert(rule.to_string()));
     rules
 }
 
@@ -47,11 +51,11 @@ fn own_rules(mut role: Value) -> Vec<Value> {
     }
 }
 
-/// Returns the ClusterRoles that the selectors of one match.
-fn chosen_by<'a>(role: &Value, all: &'a [Arc<Object>]) -> impl Iterator<Item = &'a Arc<Object>> {
+/// Returns the ClusterRoles that the selectors of one match: those of the first selector, by name, then those of the next.
+fn chosen_by<'a>(role: &Value, all: &'a [Arc<Object>]) -> Vec<&'a Arc<Object>> {
     let declared = role["aggregationRule"]["clusterRoleSelectors"].as_array().into_iter().flatten();
-    let selectors: Vec<Selector> = declared
-        .filter_map(|declared| serde_json::from_value::<LabelSelector>(declared.clone()).ok()?.compile().ok())
-        .collect();
-    all.iter().filter(move |object| selectors.iter().any(|selector| selector.matches(&object.labels)))
+    let selectors =
+        declared.filter_map(|declared| serde_json::from_value::<LabelSelector>(declared.clone()).ok()?.compile().ok());
+    let chosen = selectors.flat_map(|selector: Selector| all.iter().filter(move |it| selector.matches(&it.labels)));
+    chosen.collect()
 }

@@ -11,6 +11,7 @@ use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::shared::workload::{self, CONTAINERS, IMAGES, SELECTOR, compiled, lasting_template};
 use crate::kinds::shared::{check, go};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
 use crate::registry::strategy::Strategy;
 use crate::table::{Cell, labels};
 
@@ -18,6 +19,7 @@ use crate::table::{Cell, labels};
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
     .warned(|new, old, warnings| warnings::template_at("spec.template", &new["spec"]["template"], (new, old), warnings))
+    .admitted(Admission::of_template("/spec/template"))
     .converted(|object| note(object, generation_of(object)))
     .prepared(prepare)
     .validated(|new, old, errors| {

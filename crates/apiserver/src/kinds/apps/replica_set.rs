@@ -12,6 +12,7 @@ use crate::kinds::shared::workload::{
     self, CONTAINERS, IMAGES, SELECTOR, compiled, lasting_template, selector, template_labels,
 };
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
 use crate::registry::strategy::{SelectableField, Strategy};
 use crate::table::Cell;
 
@@ -20,6 +21,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
     .prepared(workload::prepare)
     .warned(warnings::workload)
+    .admitted(Admission::of_template("/spec/template"))
     .validated(|new, old, errors| {
         spec(&new["spec"], &Path::new("spec"), errors);
         workload::lasting_selector(new, old, errors);

@@ -18,6 +18,7 @@ use crate::kinds::shared::workload::{
     self, CONTAINERS, IMAGES, READY_OF_REPLICAS, compiled, lasting, selector, template_labels,
 };
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
 use crate::registry::strategy::Strategy;
 use crate::table::Cell;
 
@@ -26,6 +27,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Label)
     .defaulted(default)
     .prepared(workload::prepare)
     .warned(|new, old, warnings| warnings::template_at("spec.template", &new["spec"]["template"], (new, old), warnings))
+    .admitted(Admission::of_template("/spec/template"))
     .validated(|new, old, errors| {
         let path = Path::new("spec");
         spec(&new["spec"], old.is_none(), &path, errors);

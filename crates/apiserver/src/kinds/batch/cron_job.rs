@@ -10,6 +10,7 @@ use crate::kinds::core::pod::warnings;
 use crate::kinds::shared::check;
 use crate::kinds::shared::json::{default_to, default_zero_to, flag, is_set, text, with};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
 use crate::registry::strategy::Strategy;
 use crate::table::{Cell, TableRow, labels};
 
@@ -24,6 +25,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         let path = "spec.jobTemplate.spec.template";
         warnings::template_at(path, &new["spec"]["jobTemplate"]["spec"]["template"], (new, old), warnings);
     })
+    .admitted(Admission::of_template("/spec/jobTemplate/spec/template"))
     .validated(|new, old, errors| {
         /// A job is named after its cron job with `-` and ten digits, and must fit into a label.
         const NAME_LENGTH_MAX: usize = 52;

@@ -21,12 +21,13 @@ use crate::kinds::shared::json::{
 };
 use crate::kinds::shared::workload::{self, CONTAINERS, IMAGES, SELECTOR};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
 use crate::registry::strategy::{Dependents, SelectableField, Strategy};
 use crate::table::Cell;
 
 /// The rules of Jobs.
 pub(crate) static RULES: Rules =
-    Rules::named(NameRule::Subdomain).defaulted(default).warned(warnings::workload).prepared(prepare).validated(|new, old, errors| {
+    Rules::named(NameRule::Subdomain).defaulted(default).warned(warnings::workload).admitted(Admission::of_template("/spec/template")).prepared(prepare).validated(|new, old, errors| {
         let path = Path::new("spec");
         if old.is_none() {
             generated_selector(new, errors);

@@ -12,6 +12,7 @@ use crate::kinds::shared::json::{copy, default_to, default_zero_to, each, items,
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::{Handler, NameRule, PartRules, Resets, Rules};
 use crate::registry::admission::Admission;
+use crate::registry::admission::pod_security::Subject;
 use crate::registry::object_meta::metadata;
 use crate::registry::strategy::{SelectableField, Strategy};
 use crate::table::Cell;
@@ -27,7 +28,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Label)
         }
     })
     .validated_when_composed(validate_finalizers)
-    .admitted(Admission { delete: deletion::may_delete, ..Admission::NONE })
+    .admitted(Admission { delete: deletion::may_delete, pod_security: Subject::Namespace, ..Admission::NONE })
     .with_strategy(Strategy {
         selectable_fields: &[SelectableField::at(PHASE)],
         begin_deletion: deletion::begin,

@@ -18,7 +18,9 @@ pub(crate) mod resources;
 mod restarts;
 mod runtime_class;
 mod security;
+pub(crate) mod standards;
 mod table;
+mod topology;
 mod update;
 pub(crate) mod validation;
 pub(crate) mod volumes;
@@ -30,6 +32,7 @@ use crate::kinds::shared::limits;
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::{Handler, NameRule, Rules};
 use crate::registry::admission::Admission;
+use crate::registry::admission::pod_security::Subject;
 use crate::registry::strategy::{SelectableField, Strategy};
 
 /// The rules of Pods.
@@ -58,6 +61,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             }
         },
         is_counted: admission::is_counted,
+        pod_security: Subject::Pod,
         ..Admission::NONE
     })
     .status_resets(&["metadata.deletionTimestamp", "metadata.ownerReferences", "spec"])

@@ -12,6 +12,7 @@ use crate::kinds::shared::json::{default_to, default_zero_to, is_set, with};
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::shared::workload::{self, CONTAINERS, IMAGES, lasting_template, template_labels};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
 use crate::registry::strategy::{Dependents, SelectableField, Strategy};
 use crate::table::{Cell, labels};
 
@@ -20,6 +21,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
     .prepared(workload::prepare)
     .warned(warnings::workload)
+    .admitted(Admission::of_template("/spec/template"))
     .validated(|new, _, errors| spec(&new["spec"], &Path::new("spec"), errors))
     .status_validated(|new, old, errors| {
         validate_meta_update(new, old, errors);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::role::rules;
-use super::{STRATEGY, Scope};
+use super::{STRATEGY, Scope, grants};
 use crate::field::{FieldError, Path};
 use crate::kinds::shared::check;
 use crate::kinds::shared::json::{each, is_set, items};
@@ -29,4 +29,5 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
             });
         }
     })
+    .confirmed(grants::of_role)
     .with_strategy(STRATEGY);

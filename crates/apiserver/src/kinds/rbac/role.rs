@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{STRATEGY, Scope};
+use super::{STRATEGY, Scope, grants};
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::json::{each, is_empty};
 use crate::kinds::{NameRule, Rules};
@@ -10,6 +10,7 @@ use crate::kinds::{NameRule, Rules};
 /// The rules of Roles.
 pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
     .validated(|new, _, errors| rules(new, Scope::Namespace, errors))
+    .confirmed(grants::of_role)
     .with_strategy(STRATEGY);
 
 pub(crate) fn rules(role: &Value, scope: Scope, errors: &mut Errors) {

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use steersman_base::validation::{dns1123_subdomain, path_segment};
 
-use super::{GROUP, STRATEGY, Scope};
+use super::{GROUP, STRATEGY, Scope, grants};
 use crate::field::{Errors, FieldError, Path, Shown};
 use crate::kinds::shared::check::{self, problems};
 use crate::kinds::shared::json::{default_zero_to, each, each_mut, is_empty, same, text, with};
@@ -15,6 +15,7 @@ use crate::table::{Cell, TableRow, cell};
 pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
     .defaulted(binding_defaults)
     .validated(|new, old, errors| binding(new, old, Scope::Namespace, errors))
+    .confirmed(grants::of_binding)
     .with_strategy(STRATEGY)
     .printed(CELLS);
 

@@ -47,6 +47,9 @@ impl Registry {
         if asks_webhooks(call, part) {
             object = self.mutated_by_webhooks(call, object, old, stored, part)?;
         }
+        if matches!(part, Part::Whole) {
+            (row.rules.confirm)(self, call, &object, old)?;
+        }
         if stored.is_none() && meta_text(&object, "name").is_empty() && !meta_text(&object, "generateName").is_empty() {
             let name = self.free_name(call, meta_text(&object, "generateName"));
             metadata(&mut object).insert("name".into(), name.into());
@@ -73,7 +76,8 @@ impl Registry {
         if matches!(part, Part::Whole) {
             (row.rules.warn)(&object, old, &mut warnings);
         }
-        admission::validate(self, call, &object, old)?;
+        let admitted = admission::validate(self, call, &object, old, &mut warnings);
+        admitted.map_err(|status| status.warning(&warnings))?;
         if asks_webhooks(call, part) {
             let before = stored.map(|stored| convert::to_version(row, stored.clone())).transpose()?;
             self.ask_validating(call, &Attributes::written(call, object.clone(), before))?;

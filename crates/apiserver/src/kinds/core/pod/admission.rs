@@ -1,16 +1,17 @@
-//! What default admission adds to pods: the plug-ins LimitRanger, Priority, DefaultTolerationSeconds and RuntimeClass of
+//! What default admission adds to pods: the plug-ins LimitRanger, Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels of
 //! `plugin/pkg/admission`.
 
 use serde_json::{Value, json};
 
-use super::runtime_class;
+use super::{runtime_class, topology};
 use crate::kinds::scheduling::{SYSTEM_CLASSES, global_default};
 use crate::kinds::shared::json::{
     default_to, each_mut, entries, is_empty, is_set, items, number, object_mut, set, text, with,
 };
 use crate::registry::admission::{Lookup, Refused};
 
-/// Adds defaults of LimitRanges, the priority of the pod's class, tolerations of lost nodes, and what its runtime needs.
+/// Adds defaults of LimitRanges, the priority of the pod's class, tolerations of lost nodes, what its runtime needs, and the zone
+/// of its node.
 pub(crate) fn mutate(lookup: &dyn Lookup, pod: &mut Value, old: Option<&Value>) -> Result<(), Refused> {
     if old.is_none() {
         limits(lookup, pod);
@@ -19,7 +20,15 @@ pub(crate) fn mutate(lookup: &dyn Lookup, pod: &mut Value, old: Option<&Value>) 
     tolerations(pod);
     match old {
         Some(_) => Ok(()),
-        None => runtime_class::admit(lookup, pod),
+        None => {
+            runtime_class::admit(lookup, pod)?;
+            if let Some(node) = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty())
+                && let Some(node) = lookup.get("", "nodes", "", node)
+            {
+                topology::label(pod, |label| node["metadata"]["labels"][label].as_str().map(str::to_owned));
+            }
+            Ok(())
+        }
     }
 }
 

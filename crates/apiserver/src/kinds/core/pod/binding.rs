@@ -1,8 +1,9 @@
 //! `pods/binding`: a scheduler assigns a pod to a node. Follows `pkg/registry/core/pod/storage/storage.go`.
 
 use serde_json::{Value, json};
+use steersman_base::ObjectKey;
 
-use super::set_condition;
+use super::{set_condition, topology};
 use crate::decode::ContentType;
 use crate::field::{FieldError, Path};
 use crate::registry::checked::Checked;
@@ -15,7 +16,14 @@ use crate::status::{GroupResource, Status};
 
 /// Answers the POST of a Binding. Its uid and its resource version are preconditions.
 pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
-    let binding = read_body(body, kind, "", "v1", "Binding", call)?;
+    let mut binding = read_body(body, kind, "", "v1", "Binding", call)?;
+    if binding["target"]["kind"] == "Node"
+        && let Some(nodes) = registry.row("", "v1", "nodes")
+        && let Some(name) = binding["target"]["name"].as_str()
+        && let Some(node) = registry.store.get(&nodes.collection, &ObjectKey::cluster(name))
+    {
+        topology::label(&mut binding, |label| node.labels.get(label).map(ToString::to_string));
+    }
     let binding = registry.ask_about_body(call, binding, None)?;
     let target = GroupResource { group: "", resource: "pods/binding" };
     if meta_text(&binding, "name") != call.name {
