@@ -12,6 +12,7 @@
 mod accounts;
 mod config;
 mod credentials;
+mod migration;
 mod pages;
 mod roster;
 mod server;
@@ -24,7 +25,7 @@ use std::time::Duration;
 use prometheus::Registry;
 use steersman_base::Clock;
 use steersman_base::time::FOR_EVER;
-use steersman_runtime::__internal::descriptor::Stage;
+use steersman_runtime::__internal::descriptor::{Row, Stage};
 use steersman_runtime::connection::{self, Connection, Limits, RestMetrics};
 use steersman_runtime::manager::runnable;
 use steersman_runtime::signals;
@@ -38,6 +39,7 @@ use super::rows;
 use super::selection::{self, Selection, World};
 use super::{CommandError, Threads, version};
 use accounts::Accounts;
+use migration::Migration;
 use roster::Roster;
 
 /// A command line that can be run.
@@ -45,6 +47,10 @@ struct Plan {
     flags: Parsed,
     gates: Gates,
     selection: Selection<'static>,
+    /// The configuration of `--enable-leader-migration`.
+    migration: Option<Migration>,
+    /// The controllers of its lease.
+    migrated: Vec<&'static Row>,
 }
 
 /// Runs the command line `program words…`.
@@ -58,9 +64,12 @@ pub(super) fn run(program: &str, words: Vec<String>) -> Result<(), CommandError>
         "raw" => print(&format!("{}\n", version::all())),
         "true" => print(&format!("{}\n", version::line())),
         _ => {
-            let plan = plan(flags)?;
+            let plan = plan(flags)?.migrating()?;
             let format = if plan.flags.text("logging-format") == "json" { Format::Json } else { Format::Text };
             let verbosity = log::start(format, plan.flags.int("v"));
+            // First: a log that ends in what follows says which version it was.
+            tracing::info!(version = version::KUBERNETES, steersman = version::OWN, "starting");
+            plan.say_flags();
             plan.say_what_is_ignored();
             return super::block_on(Threads::Few, start(plan, verbosity));
         }
@@ -87,12 +96,28 @@ fn plan(flags: Parsed) -> Result<Plan, CommandError> {
         is_always_asked: &|row| row.stage == Stage::First,
     };
     let selection = selection::select(rows::table(), flags.texts("controllers"), &world)?;
-    Ok(Plan { flags, gates, selection })
+    Ok(Plan { flags, gates, selection, migration: None, migrated: Vec::new() })
 }
 
 // === impl Plan ===
 
 impl Plan {
+    /// Divides the controllers as the file of a leader migration says.
+    fn migrating(mut self) -> Result<Self, CommandError> {
+        self.migration = Migration::read(&self.flags)?;
+        if let Some(migration) = self.migration.as_ref().filter(|_| self.flags.is_on("leader-elect")) {
+            self.migrated = migration.divide(&mut self.selection);
+        }
+        Ok(self)
+    }
+
+    /// One line for each flag, from `-v=1` on, as upstream: the log of a process that has ended says how it was started.
+    fn say_flags(&self) {
+        if self.flags.int("v") >= 1 {
+            self.flags.all().for_each(|(name, value)| tracing::info!(name, %value, "FLAG"));
+        }
+    }
+
     /// One line for each request that has no effect.
     fn say_what_is_ignored(&self) {
         for flag in self.flags.given().iter().filter(|flag| !flag.does_something()) {
@@ -120,10 +145,14 @@ impl Plan {
     }
 
     fn lease(&self) -> Option<LeaseOptions> {
+        self.lease_called(self.flags.text("leader-elect-resource-name"))
+    }
+
+    fn lease_called(&self, name: &str) -> Option<LeaseOptions> {
         let flags = &self.flags;
         let of = |what: &str| format!("leader-elect-{what}");
         flags.is_on("leader-elect").then(|| {
-            LeaseOptions::new(flags.text(&of("resource-namespace")), flags.text(&of("resource-name")))
+            LeaseOptions::new(flags.text(&of("resource-namespace")), name)
                 .lease_duration(flags.duration(&of("lease-duration")))
                 .renew_deadline(flags.duration(&of("renew-deadline")))
                 .retry_period(flags.duration(&of("retry-period")))
@@ -150,7 +179,6 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
     let stop = signals::stop();
     let Some(manager) = stop.run_until_cancelled(prepare(&plan, &verbosity)).await else { return Ok(()) };
     let manager = manager?;
-    tracing::info!(version = version::KUBERNETES, steersman = version::OWN, "starting");
     manager.run(stop).await.map_err(said)
 }
 
@@ -171,19 +199,18 @@ async fn prepare(plan: &Plan, verbosity: &Verbosity) -> Result<Manager, CommandE
     let given = Given::new(flags, &plan.gates, Cluster::behind(&connection));
     given.check()?;
     let root = connection.client().await.map_err(said)?;
-    let options = ManagerOptions::default()
-        .clock(clock.clone())
-        .component("kube-controller-manager")
-        .metrics(registry.clone())
-        .lease(plan.lease())
-        .lease_client(connection.client().await.map_err(said)?)
-        .shutdown_within(plan.shutdown_within());
-    let manager = Manager::new(root.clone(), options).map_err(said)?;
-    manager.set_flags(given);
+    let options = |lease: Option<LeaseOptions>, registry: &Registry, client: kube::Client| {
+        let options = ManagerOptions::default().clock(clock.clone()).component("kube-controller-manager");
+        options.metrics(registry.clone()).lease(lease).lease_client(client).shutdown_within(plan.shutdown_within())
+    };
+    let lease_client = connection.client().await.map_err(said)?;
+    let manager = Manager::new(root.clone(), options(plan.lease(), &registry, lease_client.clone())).map_err(said)?;
+    manager.set_flags(given.clone());
     let port = match serving {
         None => None,
         Some(serving) => {
-            pages::serve(manager.admin(), &clock, flags, &plan.gates, verbosity).map_err(said)?;
+            let config = config::of(flags, plan.migration.as_ref());
+            pages::serve(manager.admin(), &clock, flags, config, &plan.gates, verbosity).map_err(said)?;
             Some(serving::answer(serving, flags, manager.admin(), &clock, &registry).await?)
         }
     };
@@ -193,7 +220,18 @@ async fn prepare(plan: &Plan, verbosity: &Verbosity) -> Result<Manager, CommandE
         manager.add(port.with_authorities().await?);
     }
     let accounts = Accounts::new(&connection, &root, flags.is_on("use-service-account-credentials"));
-    build(plan, &manager, &accounts.await.map_err(said)?).await?;
+    let accounts = accounts.await.map_err(said)?;
+    let mut roster = Roster::of(rows::table(), &plan.selection, &plan.migrated);
+    build(&plan.selection.run, &manager, &accounts, &mut roster).await?;
+    if let Some(migration) = plan.migration.as_ref().filter(|_| !plan.migrated.is_empty()) {
+        let registry = Registry::new();
+        let lease = plan.lease_called(&migration.lease);
+        let second = Manager::new(root, options(lease, &registry, lease_client)).map_err(said)?;
+        second.set_flags(given);
+        build(&plan.migrated, &second, &accounts, &mut roster).await?;
+        migration::nest(&manager, second);
+    }
+    pages::serve_roster(manager.admin(), &roster).map_err(said)?;
 
     manager.add(runnable("informers", Group::Caches, |_| async {
         tracing::info!("informers started");
@@ -202,14 +240,18 @@ async fn prepare(plan: &Plan, verbosity: &Verbosity) -> Result<Manager, CommandE
     Ok(manager)
 }
 
-/// Builds all controllers before anything runs: first the one whose work the others need.
-async fn build(plan: &Plan, manager: &Manager, accounts: &Accounts) -> Result<(), CommandError> {
-    let mut chosen: Vec<&Descriptor> = plan.selection.run.iter().map(|row| rows::controller(row)).collect();
+/// Builds controllers before anything runs: first the one whose work the others need.
+async fn build(
+    chosen: &[&'static Row],
+    manager: &Manager,
+    accounts: &Accounts,
+    roster: &mut Roster,
+) -> Result<(), CommandError> {
+    let mut chosen: Vec<&Descriptor> = chosen.iter().map(|row| rows::controller(row)).collect();
     // Stable: the order of the table within a stage.
     chosen.sort_by_key(|descriptor| descriptor.row().stage);
     let needs = chosen.iter().flat_map(|descriptor| descriptor.needs);
     let absent = server::absent(manager.kube_client(), needs).await;
-    let mut roster = Roster::of(rows::table(), &plan.selection);
     for descriptor in chosen {
         match build_one(manager, accounts, descriptor, &absent)? {
             Build::Enabled => tracing::info!(controller = descriptor.name, "controller is built"),
@@ -219,7 +261,7 @@ async fn build(plan: &Plan, manager: &Manager, accounts: &Accounts) -> Result<()
             }
         }
     }
-    pages::serve_roster(manager.admin(), &roster).map_err(said)
+    Ok(())
 }
 
 fn build_one(

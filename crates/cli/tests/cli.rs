@@ -81,6 +81,24 @@ fn a_flag_without_effect_is_reported_once_and_others_are_not() {
 }
 
 #[test]
+fn the_log_begins_with_the_version_and_with_a_verbosity_of_one_with_all_flags() {
+    let flags = |verbosity: &str| {
+        let args = ["controller-manager", "--secure-port=0", "--concurrent-gc-syncs=7", verbosity, "--kubeconfig=no"];
+        let output = run(Command::new(PROGRAM).args(args));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let first = said.lines().next().unwrap_or_default();
+        assert!(first.contains("\"starting\" version=\"v1.37.1\""), "{said}");
+        said.lines().filter(|line| line.contains("\"FLAG\"")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(flags("-v=0").is_empty());
+    let lines = flags("-v=1");
+    assert!(lines.len() > 140, "{lines:?}");
+    let is_shown = |want: &str| lines.iter().any(|line| line.starts_with('I') && line.ends_with(want));
+    assert!(is_shown("name=\"concurrent-gc-syncs\" value=\"7\""), "{lines:?}");
+    assert!(is_shown("name=\"leader-elect\" value=\"true\""), "{lines:?}");
+}
+
+#[test]
 fn logs_are_json_where_asked_for() {
     let args = ["controller-manager", "--secure-port=0", "--logging-format=json", "--kubeconfig=no"];
     let output = run(Command::new(PROGRAM).args(args));

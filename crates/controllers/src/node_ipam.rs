@@ -8,8 +8,9 @@ use steersman_informer::Change;
 use steersman_model::Kind;
 use steersman_model::core::NodeView;
 use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
-use steersman_runtime::Descriptor;
 use steersman_runtime::health::{Probe, Unhealthy};
+use steersman_runtime::manager::runnable;
+use steersman_runtime::{Descriptor, Group};
 
 use crate::table;
 
@@ -124,6 +125,13 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     let ranges = plan::ranges(&options).map_err(|error| disabled(cx, &error))?;
     let memory = memory::Memory::new(&ranges, metrics).map_err(|error| disabled(cx, &error))?;
     let memory = Arc::new(memory);
+    let running = metrics::running(cx.metrics())?;
+    cx.manager().add(runnable("node-ipam-controller", Group::Leading, move |stop| async move {
+        running.set(1);
+        stop.cancelled().await;
+        running.set(0);
+        Ok(())
+    }));
     let nodes = cx.informer::<NodeView>();
     let known = Arc::clone(&memory);
     // Ranges in use are known before the first pass: handlers see all nodes before workers start.

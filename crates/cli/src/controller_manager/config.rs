@@ -7,12 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::super::flags::{self, Parsed};
 use super::super::rows;
+use super::migration::Migration;
 
 /// The name of the configuration on `/configz`.
 pub(super) const NAME: &str = "kubecontrollermanager.config.k8s.io";
 
-/// The effective configuration.
-pub(super) fn of(flags: &Parsed) -> Value {
+/// The effective configuration. That of a leader migration comes from a file.
+pub(super) fn of(flags: &Parsed, migration: Option<&Migration>) -> Value {
     let mut config = json!({});
     for (field, value) in table() {
         let value = match value.strip_prefix("--") {
@@ -22,6 +23,9 @@ pub(super) fn of(flags: &Parsed) -> Value {
             None => serde_json::from_str(value).unwrap_or_default(),
         };
         set(&mut config, field, value);
+    }
+    if let Some(migration) = migration {
+        set(&mut config, "Generic.LeaderMigration", migration.to_json());
     }
     let mut ranges = flags.text("service-cluster-ip-range").split(',');
     for field in ["NodeIPAMController.ServiceCIDR", "NodeIPAMController.SecondaryServiceCIDR"] {
@@ -78,7 +82,8 @@ mod tests {
 
     fn config(line: &str) -> Value {
         let words = line.split_whitespace().map(str::to_owned);
-        of(&flags::parse(flags::table(), words).unwrap())
+        let flags = flags::parse(flags::table(), words).unwrap();
+        of(&flags, Migration::read(&flags).unwrap().as_ref())
     }
 
     #[test]
@@ -91,6 +96,13 @@ mod tests {
             };
             assert!(known, "{field}: {value}");
         }
+    }
+
+    #[test]
+    fn a_leader_migration_is_shown() {
+        let show = |line: &str| config(line).pointer("/Generic/LeaderMigration/leaderName").cloned();
+        assert_eq!(show(""), Some(json!("")));
+        assert_eq!(show("--enable-leader-migration"), Some(json!("cloud-provider-extraction-migration")));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use prometheus::Registry;
+use serde_json::Value;
 use steersman_base::Clock;
 use steersman_runtime::__internal::admin::{StatusInfo, json};
 use steersman_runtime::__internal::metrics::{
@@ -48,13 +49,14 @@ pub(super) fn serve(
     admin: &Admin,
     clock: &Clock,
     flags: &Parsed,
+    config: Value,
     gates: &Gates,
     verbosity: &Verbosity,
 ) -> Result<(), PathTaken> {
     if gates.enabled("CBORServingAndStorage") {
         admin.offer_cbor();
     }
-    admin.serve_config(config::NAME, config::of(flags))?;
+    admin.serve_config(config::NAME, config)?;
     if gates.enabled("ComponentFlagz") {
         let shown: BTreeMap<_, _> = flags.all().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
         admin.serve_flags(move || shown.clone())?;

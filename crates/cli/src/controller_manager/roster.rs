@@ -19,14 +19,14 @@ enum State {
 // === impl Roster ===
 
 impl Roster {
-    /// The state from the selection, before anything is built.
-    pub(super) fn of(table: &'static [Row], selection: &Selection<'_>) -> Self {
+    /// The state from the selection, and from the controllers of a leader migration, before anything is built.
+    pub(super) fn of(table: &'static [Row], selection: &Selection<'_>, migrated: &[&Row]) -> Self {
         let state = |row: &Row| {
             let is = |other: &&Row| other.name == row.name;
             if let Some((_, why)) = selection.held.iter().find(|(held, _)| is(held)) {
                 return State::Disabled(why.clone());
             }
-            if selection.run.iter().any(is) { State::Enabled } else { State::NotAsked }
+            if selection.run.iter().chain(migrated).any(is) { State::Enabled } else { State::NotAsked }
         };
         Self(table.iter().map(|row| (row.name, state(row))).collect())
     }
@@ -67,7 +67,7 @@ mod tests {
             run: vec![row("replicaset"), row("endpointslice")],
             held: vec![(row("tokencleaner"), "a flag is off".to_owned())],
         };
-        let mut roster = Roster::of(rows::table(), &selection);
+        let mut roster = Roster::of(rows::table(), &selection, &[row("ttl")]);
         roster.disable("endpointslice-controller", "its API is absent");
         let page = roster.to_json();
         let entries = page["controllers"].as_array().unwrap();
@@ -79,6 +79,7 @@ mod tests {
             assert_eq!(reported.is_empty(), state == "enabled", "{entry}");
         };
         check("replicaset", "enabled", "");
+        check("ttl", "enabled", "");
         check("endpointslice", "disabled", "its API is absent");
         check("tokencleaner", "disabled", "a flag is off");
         check("deployment", "off", "--controllers does not ask");

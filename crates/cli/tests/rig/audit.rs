@@ -14,6 +14,7 @@ use steersman_testing::{Failure, TestCluster, expect, expect_eq};
 use tokio::time::Instant;
 
 use crate::everything::{kubectl, names, start, start_manager, start_ours, until_answered};
+use crate::metrics::{Family, differences, families, recorded};
 
 const OBJECTS: &str = include_str!("../data/one-of-each.yaml");
 const ROOT: &str = "system:kube-controller-manager";
@@ -73,7 +74,8 @@ impl Asked {
 async fn every_controller_of_ours_has_the_rights_that_it_needs() -> Result<(), Failure> {
     let rig = start("audit-of-ours", Setup::ALL_CONTROLLERS.auditing_requests()).await?;
     let manager = start_ours(&rig).await?;
-    at_work(&rig, manager, &ALL.iter().map(|controller| controller.name).collect()).await
+    let page = at_work(&rig, manager, &ALL.iter().map(|controller| controller.name).collect()).await?;
+    expect_eq("metrics", &differences(&recorded(), &page), &Vec::new())
 }
 
 /// The yardstick: the objects do give every controller something to write, and the roles are those of this version.
@@ -82,11 +84,17 @@ async fn every_controller_of_the_go_program_has_the_rights_that_it_needs() -> Re
     let rig = start("audit-of-go", Setup::ALL_CONTROLLERS.auditing_requests()).await?;
     let program = programs()?.join("kube-controller-manager");
     let manager = start_manager(&rig, "go", &program, &[], rig.manager_flags()).await?;
-    at_work(&rig, manager, &names()).await
+    let page = at_work(&rig, manager, &names()).await?;
+    expect_eq("metrics that are not as they were recorded", &differences(&page, &recorded()), &Vec::new())
 }
 
-/// Lets a manager work until each of these controllers has written something; nothing is refused to them.
-async fn at_work(rig: &Rig, (process, port): (Process, Client), controllers: &BTreeSet<&str>) -> Result<(), Failure> {
+/// Lets a manager work until each of these controllers has written something, and returns its metrics; nothing is refused to
+/// them.
+async fn at_work(
+    rig: &Rig,
+    (process, port): (Process, Client),
+    controllers: &BTreeSet<&str>,
+) -> Result<BTreeMap<String, Family>, Failure> {
     let cluster = TestCluster::builder().nodes(2).start_on(rig.kubeconfig()).await?;
     until_answered(&process, &port, "/healthz").await?;
     apply(rig, &cluster)?;
@@ -106,7 +114,9 @@ async fn at_work(rig: &Rig, (process, port): (Process, Client), controllers: &BT
     let refusals: Vec<_> =
         process.said()?.lines().filter(|line| line.contains("forbidden: User")).map(str::to_owned).collect();
     expect_eq("refusals in the log", &refusals, &Vec::new())?;
-    cluster.stop().await
+    let page = until_answered(&process, &port, "/metrics").await?;
+    cluster.stop().await?;
+    Ok(families(&page))
 }
 
 /// Creates something to do for every controller, in the test's namespace unless it names another.

@@ -18,6 +18,8 @@ mod kubectl_metrics;
 mod kubectl_nodes;
 mod kubectl_rollout;
 mod manager;
+mod metrics;
+mod migration;
 mod pages;
 mod syntax;
 mod trouble;

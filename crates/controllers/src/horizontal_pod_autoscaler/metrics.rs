@@ -34,8 +34,11 @@ pub(super) struct Metrics {
     desired: IntGaugeVec,
 }
 
-const LABELS: &str = "The label 'action' should be either 'scale_down', 'scale_up', or 'none'. Also, the label 'error' \
-    should be either 'spec', 'internal', or 'none'.";
+const ACTIONS: &str = "The label 'action' should be either 'scale_down', 'scale_up', or 'none'.";
+const ERRORS: &str = "the label 'error' should be either 'spec', 'internal', or 'none'.";
+const FIRST: &str = "Note that if both spec and internal errors happen during a reconciliation, the first one to occur is reported in \
+     `error` label.";
+const TYPES: &str = "The label 'metric_type' corresponds to HPA.spec.metrics[*].type";
 
 // === impl Metrics ===
 
@@ -43,12 +46,12 @@ impl Metrics {
     pub(super) fn new(families: &Families) -> Result<Self, FamilyError> {
         let name = |name: &str| format!("horizontal_pod_autoscaler_controller_{name}");
         let counters = |of: &str, help: &str, labels: &[&str]| {
-            families.counters(Opts::new(name(of), format!("[BETA] {help} {LABELS}")), labels)
+            families.counters(Opts::new(name(of), format!("[BETA] {help}")), labels)
         };
         let histograms = |of: &str, help: &str, labels: &[&str]| {
             // 1 ms, doubled fourteen times.
             let buckets = (0..15).map(|step| 0.001 * f64::from(1 << step)).collect();
-            let options = HistogramOpts::new(name(of), format!("[BETA] {help} {LABELS}")).buckets(buckets);
+            let options = HistogramOpts::new(name(of), format!("[BETA] {help}")).buckets(buckets);
             families.histograms(options, labels)
         };
         let of_pass = &["action", "error"];
@@ -57,16 +60,30 @@ impl Metrics {
             Opts::new(name("num_horizontal_pod_autoscalers"), "[ALPHA] Current number of controlled HPA objects.");
         let desired = Opts::new(name("desired_replicas"), "[ALPHA] Current desired replica count for HPA objects.");
         Ok(Self {
-            passes: counters("reconciliations_total", "Number of reconciliations of HPA controller.", of_pass)?,
-            pass_seconds: histograms(
-                "reconciliation_duration_seconds",
-                "The time(seconds) that the HPA controller takes to reconcile once.",
+            passes: counters(
+                "reconciliations_total",
+                &format!("Number of reconciliations of HPA controller. {ACTIONS} Also, {ERRORS} {FIRST}"),
                 of_pass,
             )?,
-            computations: counters("metric_computation_total", "Number of metric computations.", of_metric)?,
+            pass_seconds: histograms(
+                "reconciliation_duration_seconds",
+                &format!(
+                    "The time(seconds) that the HPA controller takes to reconcile once. {ACTIONS} Also, {ERRORS} {FIRST}"
+                ),
+                of_pass,
+            )?,
+            computations: counters(
+                "metric_computation_total",
+                &format!("Number of metric computations. {ACTIONS} Also, {ERRORS} {TYPES}"),
+                of_metric,
+            )?,
             computation_seconds: histograms(
                 "metric_computation_duration_seconds",
-                "The time(seconds) that the HPA controller takes to calculate one metric.",
+                // Upstream's words differ from those of the others.
+                &format!(
+                    "The time(seconds) that the HPA controller takes to calculate one metric. {ACTIONS} T{} {TYPES}",
+                    &ERRORS[1..]
+                ),
                 of_metric,
             )?,
             autoscalers: families.gauge(autoscalers)?,

@@ -45,7 +45,7 @@ impl Metrics {
             syncs: counters("job_syncs_total", "The number of job syncs", &of_sync)?,
             finished: counters(
                 "jobs_finished_total",
-                "The number of finished jobs",
+                "[STABLE] The number of finished jobs",
                 &["completion_mode", "result", "reason"],
             )?,
             by_external_controller: counters(
@@ -60,24 +60,31 @@ impl Metrics {
             )?,
             failures_handled: counters(
                 "pod_failures_handled_by_failure_policy_total",
-                "The number of failed Pods handled by failure policy with respect to the failure policy action applied \
-                 based on the matched rule",
+                // With the tabs of upstream's source.
+                "[BETA] The number of failed Pods handled by failure policy with\n\t\t\trespect to the failure policy \
+                 action applied based on the matched\n\t\t\trule. Possible values of the action label correspond to \
+                 the\n\t\t\tpossible values for the failure policy rule action, which are:\n\t\t\t\"FailJob\", \"Ignore\" and \
+                 \"Count\".",
                 &["action"],
             )?,
             terminated_tracked: counters(
                 "terminated_pods_tracking_finalizer_total",
-                "The number of terminated pods (phase=Failed|Succeeded) that have the finalizer \
-                 batch.kubernetes.io/job-tracking. The event label can be \"add\" or \"delete\".",
+                "[BETA] The number of terminated pods (phase=Failed|Succeeded)\nthat have the finalizer \
+                 batch.kubernetes.io/job-tracking\nThe event label can be \"add\" or \"delete\".",
                 &["event"],
             )?,
             indexes_finished: counters(
                 "job_finished_indexes_total",
-                "The number of finished indexes",
+                "[ALPHA] The number of finished indexes. Possible values for the\n\t\t\tstatus label are: \"succeeded\", \
+                 \"failed\". Possible values for the\n\t\t\tbackoffLimit label are: \"perIndex\" and \"global\"",
                 &["status", "backoffLimit"],
             )?,
             pods_created: counters(
                 "job_pods_creation_total",
-                "The number of Pods created by the Job controller labelled with a reason for the Pod creation",
+                "[ALPHA] The number of Pods created by the Job controller labelled with a reason for the Pod creation.\n\
+                 This metric also distinguishes between Pods created using different PodReplacementPolicy settings.\n\
+                 Possible values of the \"reason\" label are:\n\"new\", \"recreate_terminating_or_failed\", \
+                 \"recreate_failed\".\nPossible values of the \"status\" label are:\n\"succeeded\", \"failed\".",
                 &["reason", "status"],
             )?,
         })

@@ -1,6 +1,6 @@
 //! Ranges in use, under upstream's names.
 
-use prometheus::{GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, Opts, exponential_buckets};
+use prometheus::{GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, exponential_buckets};
 use steersman_runtime::metrics::{Families, FamilyError};
 
 use super::allocator::Effect;
@@ -16,6 +16,14 @@ pub(super) struct Metrics {
 }
 
 const LABELS: &[&str] = &["clusterCIDR"];
+
+/// Returns upstream's gauge of where this controller runs, which is 1 while it does: there must be one such process in a cluster,
+/// whatever the program.
+pub(super) fn running(families: &Families) -> Result<IntGauge, FamilyError> {
+    let help = "[BETA] Indicates where instances of a controller are currently running";
+    let gauges = families.gauges(Opts::new("running_managed_controllers", help), &["name", "manager"])?;
+    Ok(gauges.with_label_values(&["nodeipam", "kube-controller-manager"]))
+}
 
 // === impl Metrics ===
 

@@ -8,6 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use prometheus::Registry;
 use serde_json::json;
 use steersman_base::MicroTime;
 use steersman_controllers::node_lifecycle::Options;
@@ -343,6 +344,30 @@ async fn a_toleration_is_counted_from_the_binding_of_a_pod() -> Result<(), Failu
     cluster.stop().await
 }
 
+/// Of a taint with a time, whose seconds are whole.
+#[tokio::test(start_paused = true)]
+async fn a_toleration_ends_within_a_tenth_of_a_second() -> Result<(), Failure> {
+    const SECONDS: [i64; 4] = [2, 7, 60, 300];
+    const TENTH: Duration = Duration::from_millis(100);
+    let cluster = taint_eviction::cluster().start().await?;
+    let node = create_node(&cluster, "node").await?;
+    for seconds in SECONDS {
+        cluster.create(on(&node, &format!("pod-{seconds}"), &tolerating(Some(seconds)))).await?;
+    }
+    let added = cluster.clock().now();
+    taint(&cluster, &node, &json!([maintenance(Some(&added.to_string()))])).await?;
+    let added = MicroTime::from(added).unix_micros();
+    for seconds in SECONDS {
+        let pod = async || cluster.api::<Pod>().get_opt(&format!("pod-{seconds}")).await;
+        let left = added + seconds * 1_000_000 - cluster.clock().now_micros().unix_micros();
+        cluster.advance(Duration::from_micros(u64::try_from(left).unwrap_or(0)) - TENTH).await;
+        expect(pod().await?.is_some(), "its time is not over", &seconds)?;
+        cluster.advance(2 * TENTH).await;
+        expect(pod().await?.is_none(), "its time is over", &seconds)?;
+    }
+    cluster.stop().await
+}
+
 /// A node that is shut down says that it is not ready, and is then silent.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_not_ready_and_then_unreachable_loses_its_pods_after_five_minutes_in_all() -> Result<(), Failure>
@@ -498,5 +523,19 @@ async fn where_services_have_all_addresses_no_node_gets_any() -> Result<(), Fail
     node_ipam::until_none_is_left(&cluster, "a").await?;
     cluster.advance(10 * MINUTE).await;
     expect_eq("its ranges", &node_ipam::ranges(&cluster, "a").await?, &Vec::<String>::new())?;
+    cluster.stop().await
+}
+
+/// Upstream's metric of where the controller runs; of all managers of a cluster, one has to say so.
+#[tokio::test(start_paused = true)]
+async fn the_process_that_gives_ranges_says_so() -> Result<(), Failure> {
+    let options = node_ipam::options("10.60.0.0/22", "", 24);
+    let registry = Registry::new();
+    let builder = TestCluster::builder().manager_options(move |options| options.metrics = Some(registry.clone()));
+    let cluster = builder.controllers(node_ipam::CONTROLLERS).options(options).start().await?;
+    node_ipam::create_with_ranges(&cluster, &["a"], 1).await?;
+    let page = cluster.manager().exposition().text();
+    let line = "running_managed_controllers{manager=\"kube-controller-manager\",name=\"nodeipam\"} 1\n";
+    expect(page.contains(line), "it runs here", &page)?;
     cluster.stop().await
 }
