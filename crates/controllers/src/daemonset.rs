@@ -15,6 +15,7 @@ use steersman_runtime::handler::Keys;
 
 use crate::claim::Selecting;
 use crate::claim::map::Owners;
+use crate::history::memory::Patches;
 use crate::quota_room::room;
 use crate::replicaset::GATHERED_FOR;
 use crate::toleration::Comparison;
@@ -102,6 +103,7 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
             nodes: nodes.lister(),
             pods: cx.children(&pods),
             revisions: cx.children(&revisions),
+            patches: Patches::default(),
             backoff: memory::Backoff::default(),
             comparison,
         })

@@ -12,6 +12,7 @@ use steersman_runtime::Descriptor;
 use steersman_runtime::events::About;
 use steersman_runtime::handler::Keys;
 
+use crate::service_pods::SelectedPods;
 use crate::table;
 
 mod map;
@@ -77,7 +78,7 @@ fn build(cx: &ControllerContext, (): ()) -> Built {
         .needs_cache(&stateful)
         .reconcile(sync::Budgets {
             budgets: budgets.lister(),
-            pods: pods.lister(),
+            pods: SelectedPods::new(&pods),
             scales: sync::Scales {
                 controllers: controllers.lister(),
                 sets: sets.lister(),

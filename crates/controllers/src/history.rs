@@ -10,6 +10,7 @@
 //! Follows `pkg/controller/history` of Kubernetes 1.37.1.
 
 pub(crate) mod data;
+pub(crate) mod memory;
 pub(crate) mod plan;
 pub(crate) mod sync;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContex
 use steersman_runtime::Descriptor;
 use steersman_workqueue::limiter::Fixed;
 
+use crate::service_pods::SelectedPods;
 use crate::table;
 
 mod answer;
@@ -143,7 +144,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     // Failed or not, a key comes back after the period.
     Ok(builder.limiter(Fixed(options.sync_period)).reconcile(sync::Autoscalers {
         autoscalers: autoscalers.lister(),
-        pods: pods.lister(),
+        pods: SelectedPods::new(&pods),
         mapper: cx.manager().mapper().clone(),
         fetch: sync::fetch::Fetch::new(cx.client.clone()),
         memory: memory::Memory::default(),

@@ -13,8 +13,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
-use steersman_informer::{Change, Index, SharedInformer};
+use steersman_base::{Istr, Meta, ObjectKey, Selector, StringMap, Time, names};
+use steersman_informer::{Change, Index, Lister, SharedInformer};
 use steersman_model::View;
 use steersman_model::core::{ObjectReference, PodView, ServiceView};
 use steersman_runtime::handler::{Handler, Keys};
@@ -41,6 +41,13 @@ pub(crate) struct LabelHash(u64);
 pub(crate) struct ServicePods {
     by_label: Index<LabelHash, PodView>,
     by_selector: Index<LabelHash, ServiceView>,
+}
+
+/// The pods that selectors match.
+#[derive(Clone, Debug)]
+pub(crate) struct SelectedPods {
+    pods: Lister<PodView>,
+    by_label: Index<LabelHash, PodView>,
 }
 
 /// Users choose labels: the seed differs per process, or labels could be chosen that all collide. Hashes are compared
@@ -70,10 +77,7 @@ impl LabelHash {
 impl ServicePods {
     /// Finds pods by their labels and services by their selectors; the indexes are shared.
     pub(crate) fn new(services: &SharedInformer<ServiceView>, pods: &SharedInformer<PodView>) -> Self {
-        Self {
-            by_label: pods.shared_index(|pod: &PodView| label_hashes(pod.meta())),
-            by_selector: services.shared_index(selector_hashes),
-        }
+        Self { by_label: pods.shared_index(pod_hashes), by_selector: services.shared_index(selector_hashes) }
     }
 
     /// Returns a handler for the services that a change of a pod concerns, after this delay.
@@ -93,6 +97,28 @@ impl ServicePods {
         pods.extend(self.by_label.get(&LabelHash::any(namespace)));
         pods.retain(|pod| pod.meta().namespace == *namespace && selects(selector, &pod.meta().labels));
         pods.sort_by(|left, right| left.meta().name.cmp(&right.meta().name));
+        pods
+    }
+}
+
+// === impl SelectedPods ===
+
+impl SelectedPods {
+    /// Finds pods by their labels; the index is shared.
+    pub(crate) fn new(pods: &SharedInformer<PodView>) -> Self {
+        Self { pods: pods.lister(), by_label: pods.shared_index(pod_hashes) }
+    }
+
+    /// Returns the pods of a namespace that a selector matches. Only a selector that requires no label with one certain value
+    /// leads through the whole namespace.
+    pub(crate) fn of(&self, namespace: &str, selector: &Selector) -> Vec<Arc<PodView>> {
+        let hashes = selector.exact_matches().map(|(key, value)| LabelHash::new(namespace, key, value));
+        let Some(rarest) = hashes.min_by_key(|hash| self.by_label.count(hash)) else {
+            return self.pods.namespace(namespace).select(selector);
+        };
+        let mut pods = self.by_label.get(&rarest);
+        pods.extend(self.by_label.get(&LabelHash::any(namespace)));
+        pods.retain(|pod| pod.meta().namespace == *namespace && selector.matches(&pod.meta().labels));
         pods
     }
 }
@@ -122,6 +148,11 @@ pub(crate) fn selector_hashes(service: &ServiceView) -> Vec<LabelHash> {
     let namespace = &service.meta().namespace;
     let first = service.spec.selector.iter().next().filter(|_| has_endpoints(service));
     first.map_or_else(Vec::new, |(key, value)| vec![LabelHash::new(namespace, key, value), LabelHash::any(namespace)])
+}
+
+/// Index function: the labels of a pod. Whoever selects pods shares it.
+fn pod_hashes(pod: &PodView) -> Vec<LabelHash> {
+    label_hashes(pod.meta())
 }
 
 fn label_hashes(pod: &Meta) -> Vec<LabelHash> {

@@ -15,6 +15,7 @@ use steersman_runtime::handler::Keys;
 
 use crate::claim::Selecting;
 use crate::claim::map::Owners;
+use crate::history::memory::Patches;
 use crate::quota_room::room;
 use crate::replicaset::GATHERED_FOR;
 use crate::{pod, table};
@@ -142,6 +143,7 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
             claims: claims.lister(),
             pods: cx.children(&pods),
             revisions: cx.children(&revisions),
+            patches: Patches::default(),
             options,
         })
 }

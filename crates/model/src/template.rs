@@ -6,6 +6,7 @@
 //! writes are JSON.
 
 mod compare;
+mod fields;
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -22,6 +23,8 @@ use steersman_base::{Istr, OwnerRef, StringMap};
 use crate::shared::{Shared, pooled};
 use crate::view;
 use crate::wire::{Adapt, Fault, Parts, Value, Wire};
+
+pub use fields::Fields;
 
 /// The template of the pods of a ReplicaSet, Deployment or similar.
 ///
@@ -136,6 +139,12 @@ impl Template {
     #[must_use]
     pub fn spec(&self) -> &RawJson {
         &self.spec
+    }
+
+    /// Whether both are one allocation, as equal templates that were received are. Unlike `==`, this costs nothing.
+    #[must_use]
+    pub fn same_allocation(&self, other: &Self) -> bool {
+        Shared::same_allocation(&self.metadata, &other.metadata) && self.spec.same_allocation(&other.spec)
     }
 
     /// The same template with other labels.
@@ -288,6 +297,14 @@ impl RawJson {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
+    }
+
+    /// The fields of an object; there are none in an absent one.
+    ///
+    /// # Errors
+    /// It is no object.
+    pub fn fields(&self) -> Result<Fields<'_>, serde_json::Error> {
+        Fields::of(if self.is_empty() { "{}" } else { self.as_str() })
     }
 
     /// Whether both are one allocation.

@@ -111,7 +111,7 @@ impl Search<'_> {
         // Only the first second of a minute is due.
         while self.time.seconds.rem_euclid(MINUTE) != 0 {
             self.begin();
-            self.time = self.time.after(1);
+            self.time = self.time.towards_minute();
             if self.time.seconds.rem_euclid(MINUTE) == 0 {
                 return Stage::Wrapped;
             }
@@ -145,6 +145,13 @@ impl<'a> Local<'a> {
 
     fn after(self, seconds: i64) -> Self {
         Self::at(self.zone, self.unix + seconds)
+    }
+
+    /// The next full minute; one second on, if clocks are changed before it.
+    fn towards_minute(self) -> Self {
+        let minute = self.after(MINUTE - self.seconds.rem_euclid(MINUTE));
+        let is_same_offset = minute.seconds - minute.unix == self.seconds - self.unix;
+        if is_same_offset { minute } else { self.after(1) }
     }
 
     /// The seconds of the local day.

@@ -351,3 +351,36 @@ fn a_change_of_a_job_concerns_its_cron_job() {
     };
     assert_eq!([owners(owner("cron")), owners(owner("other")), owners(json!({}))], [1, 0, 0]);
 }
+
+#[test]
+fn what_a_running_job_counts_concerns_no_cron_job() {
+    let owner =
+        json!({ "apiVersion": "batch/v1", "kind": "CronJob", "name": "report", "uid": "cron", "controller": true });
+    let owned = |more: Value| job("a", merged(json!({ "metadata": { "ownerReferences": [owner.clone()] } }), more));
+    let is_concerned = |old: Value, new: Value| {
+        let change = Change::Updated { old: owned(old), new: owned(new) };
+        !map::owners(&change, |_| Some("cron".into())).is_empty()
+    };
+    let version = json!({ "metadata": { "resourceVersion": "8" } });
+    let runs = json!({ "status": { "startTime": "2026-11-15T12:00:00Z", "active": 1, "ready": 1 } });
+    let ends = json!({ "type": "SuccessCriteriaMet", "status": "True" });
+    let ending = json!({ "status": { "succeeded": 1, "conditions": [ends] } });
+    let complete = |time: &str| {
+        let done = json!([ends, { "type": "Complete", "status": "True" }]);
+        json!({ "status": { "succeeded": 1, "conditions": done, "completionTime": time } })
+    };
+    for (old, new) in [(json!({}), version), (json!({}), runs.clone()), (runs.clone(), ending.clone())] {
+        assert!(!is_concerned(old.clone(), new.clone()), "{old} {new}");
+    }
+    for (old, new) in [
+        (ending, complete("2026-11-15T12:00:05Z")),
+        (complete("2026-11-15T12:00:05Z"), complete("2026-11-15T12:00:06Z")),
+        (complete("2026-11-15T12:00:05Z"), runs.clone()),
+        (runs.clone(), merged(runs.clone(), json!({ "metadata": { "deletionTimestamp": "2026-11-15T12:00:01Z" } }))),
+        (runs.clone(), merged(runs.clone(), json!({ "metadata": { "annotations": { "a": "b" } } }))),
+        (runs.clone(), merged(runs.clone(), json!({ "metadata": { "ownerReferences": [] } }))),
+        (runs.clone(), merged(runs, json!({ "metadata": { "uid": "another" } }))),
+    ] {
+        assert!(is_concerned(old.clone(), new.clone()), "{old} {new}");
+    }
+}

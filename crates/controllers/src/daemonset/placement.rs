@@ -83,6 +83,16 @@ pub(super) enum Verdict {
     Leave,
 }
 
+/// The spec of pods that differ in their node: what stands before its name, and behind it. Only the name is encoded for each.
+pub(super) struct Pinned {
+    before: String,
+    after: &'static str,
+}
+
+/// The field of a node affinity with the nodes that a pod must be on.
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+/// The beginning of the requirement that a node has one of the names that follow.
+const NAME_IN: &str = r#"{"key":"metadata.name","operator":"In","values":"#;
 const NO_SCHEDULE: &str = "NoSchedule";
 const NO_EXECUTE: &str = "NoExecute";
 
@@ -141,8 +151,8 @@ impl Placement {
             || self.tolerations.iter().any(|toleration| tolerates(toleration, taint, self.comparison))
     }
 
-    /// Pins a pod's spec to a node, and lets it bear the taints that all pods of DaemonSets bear.
-    pub(super) fn pin(&self, spec: &mut Map<String, Value>, node: &str) {
+    /// Returns the specs of pods that are pinned to nodes, and bear the taints that all pods of DaemonSets bear.
+    pub(super) fn pinned(&self, mut spec: Map<String, Value>) -> Pinned {
         let on_host_network = self.host_network.unwrap_or(false).then_some(BORNE_ON_HOST_NETWORK);
         let mut tolerations = match spec.remove("tolerations") {
             Some(Value::Array(tolerations)) => tolerations,
@@ -161,11 +171,44 @@ impl Placement {
             }
         }
         spec.insert("tolerations".into(), tolerations.into());
-        let fields = json!([{ "key": "metadata.name", "operator": "In", "values": [node] }]);
-        let terms = json!({ "nodeSelectorTerms": [{ "matchFields": fields }] });
-        let affinity = spec.entry("affinity").or_insert_with(|| json!({}));
-        affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = terms;
+        let mut affinity = fields(spec.remove("affinity"));
+        let mut of_nodes = fields(affinity.remove("nodeAffinity"));
+        of_nodes.remove(REQUIRED);
+        let before = format!(
+            r#"{}"affinity":{}"nodeAffinity":{}"{REQUIRED}":{{"nodeSelectorTerms":[{{"matchFields":[{NAME_IN}["#,
+            opened(spec),
+            opened(affinity),
+            opened(of_nodes),
+        );
+        Pinned { before, after: "]}]}]}}}}" }
     }
+}
+
+// === impl Pinned ===
+
+impl Pinned {
+    /// Returns the spec of the pod of a node, as JSON.
+    pub(super) fn to(&self, node: &str) -> String {
+        format!("{}{}{}", self.before, json!(node), self.after)
+    }
+}
+
+fn fields(value: Option<Value>) -> Map<String, Value> {
+    match value {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// Returns the JSON of an object to which another field can be added.
+fn opened(fields: Map<String, Value>) -> String {
+    let is_empty = fields.is_empty();
+    let mut text = Value::Object(fields).to_string();
+    text.pop();
+    if !is_empty {
+        text.push(',');
+    }
+    text
 }
 
 // === impl Term ===

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use steersman_base::names::labels;
 use steersman_base::{Istr, ObjectKey, Resource, Selector, StringMap};
 use steersman_informer::Lister;
 use steersman_model::apps::{ControllerRevisionView, DaemonSetView};
 use steersman_model::core::{NodeView, PodView};
+use steersman_model::template::raw_body;
 use steersman_model::{Kind, PodName, View};
 use steersman_runtime::__internal::Children;
 use steersman_runtime::__internal::writer::Naming;
@@ -22,6 +23,7 @@ use super::plan::{Deletion, Observed, Plan, Reason, plan};
 use super::pods::{Wanted, by_node};
 use super::status;
 use crate::claim::{Selecting, claimed, owner_ref, usable};
+use crate::history::memory::Patches;
 use crate::pod;
 use crate::toleration::Comparison;
 
@@ -36,6 +38,7 @@ pub(super) struct Sets {
     pub(super) nodes: Lister<NodeView>,
     pub(super) pods: Children<PodView>,
     pub(super) revisions: Children<ControllerRevisionView>,
+    pub(super) patches: Patches,
     pub(super) backoff: Backoff,
     pub(super) comparison: Comparison,
 }
@@ -77,7 +80,10 @@ reasons! {
 
 impl Reconciler for Sets {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
-        let Some(set) = cx.main(&self.sets, key).await? else { return Ok(Action::Done) };
+        let Some(set) = cx.main(&self.sets, key).await? else {
+            self.patches.forget(key);
+            return Ok(Action::Done);
+        };
         let selector = set.selector();
         if selector.as_ref().is_some_and(Selector::is_everything) {
             let text = "This daemon set is selecting all pods. A non-empty selector is required.";
@@ -92,7 +98,9 @@ impl Reconciler for Sets {
         let selector = usable(selector, set.spec.template.labels()).map_err(unusable)?;
         let pods = claimed(cx, &self.pods, &*set, &selector, |_| true).await?.own;
         let held = claimed(cx, &self.revisions, &*set, &selector, |_| true).await?.own;
-        let Some(history) = revisions::history(cx, &set, held, &pods).await? else { return Ok(Action::Done) };
+        let Some(history) = revisions::history(cx, &set, held, &pods, &self.patches).await? else {
+            return Ok(Action::Done);
+        };
         self.work(cx, &set, &history, &pods).await
     }
 }
@@ -188,19 +196,18 @@ async fn create(cx: &Context, seen: &Observed<'_>, nodes: &[Istr]) -> Result<(),
     let mut metadata = template.new_pod(PodName::Prefix(&prefix), &set.meta().namespace, &owner_ref(set));
     metadata.labels = labelled(&metadata.labels, seen.wanted);
     let spec: Map<String, Value> = serde_json::from_str(template.spec().as_str()).unwrap_or_default();
+    let pinned = seen.placement.pinned(spec);
     let is_seen = |name: &str| seen.pods.values().flatten().any(|pod| pod.meta().name == *name);
     let make = |at: usize| {
         let node = &nodes[at];
-        let mut spec = spec.clone();
-        seen.placement.pin(&mut spec, node);
+        let spec = pinned.to(node);
         let metadata = &metadata;
         let prefix = &prefix;
         let is_seen = &is_seen;
         async move {
             let body = |name: &str| {
                 let metadata = metadata.under(PodName::Chosen { name, prefix });
-                let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
-                pod.to_string().into_bytes()
+                raw_body("v1", "Pod", &metadata, &spec)
             };
             // A pod that an earlier create makes late is on the node that it was for.
             let naming = Naming { prefix, purpose: node, is_seen };

@@ -16,6 +16,7 @@ use steersman_runtime::{Action, Context, Error, Patch, Reconciler, WriteError, r
 
 use super::plan::{self, Disrupted, Required};
 use super::{stale, status};
+use crate::service_pods::SelectedPods;
 
 pub(super) use scale::Scales;
 
@@ -27,7 +28,7 @@ const WHOLE_SECONDS: Duration = Duration::from_secs(1);
 /// Counts pods for budgets.
 pub(super) struct Budgets {
     pub(super) budgets: Lister<PodDisruptionBudgetView>,
-    pub(super) pods: Lister<PodView>,
+    pub(super) pods: SelectedPods,
     pub(super) scales: Scales,
 }
 
@@ -90,7 +91,7 @@ impl Budgets {
             cx.events.warning(&about, "NoPods", format!("Failed to get pods: {error}"));
             Error::message(error)
         })?;
-        let pods = self.pods.namespace(&budget.meta().namespace).select(&selector);
+        let pods = self.pods.of(&budget.meta().namespace, &selector);
         if pods.is_empty() {
             cx.events.normal(&about, "NoPods", "No matching pods found");
         }

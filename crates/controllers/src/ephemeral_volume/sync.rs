@@ -1,5 +1,7 @@
 //! The shell: observe → create the claims that are missing.
 
+use std::time::Duration;
+
 use steersman_base::{Istr, ObjectKey, Resource};
 use steersman_informer::Lister;
 use steersman_model::core::{PersistentVolumeClaimView, PodView};
@@ -17,6 +19,10 @@ const PODS: &Resource = &PodView::RESOURCE;
 const CLAIMS: &Resource = &PersistentVolumeClaimView::RESOURCE;
 /// Upstream's reason of the warning.
 const FAILED: &str = "FailedBinding";
+
+/// The delay before a pod is reconciled again whose claim the cache does not show: if the claim is deleted before the cache has
+/// shown it, there is no event.
+const UNSEEN_PAUSE: Duration = Duration::from_secs(30);
 
 /// The controller's shell: the caches that it reads from.
 pub(super) struct EphemeralVolumes {
@@ -48,19 +54,22 @@ reasons! {
 impl Reconciler for EphemeralVolumes {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let Some(pod) = self.pods.get(key).filter(|pod| needs_claims(pod)) else { return Ok(Action::Done) };
+        let mut action = Action::Done;
         for volume in needed(&pod) {
             match self.claims.namespace(&key.namespace).get(&volume.claim) {
                 Some(claim) if is_made_for(claim.meta(), pod.meta()) => {}
                 Some(_) => return Err(refuse(cx, &pod, &volume)),
-                None => self.create(cx, &pod, &volume).await?,
+                None if self.create(cx, &pod, &volume).await? => {}
+                None => action = Action::After(UNSEEN_PAUSE),
             }
         }
-        Ok(Action::Done)
+        Ok(action)
     }
 }
 
 impl EphemeralVolumes {
-    async fn create(&self, cx: &Context, pod: &PodView, volume: &Needed<'_>) -> Result<(), Error> {
+    /// Creates the claim of a volume. Returns false if it is there already, and the cache does not show it.
+    async fn create(&self, cx: &Context, pod: &PodView, volume: &Needed<'_>) -> Result<bool, Error> {
         let body = volume.body(pod.meta()).to_string().into_bytes();
         let why = Why::NoClaim { volume: volume.volume.clone(), claim: volume.claim.clone() };
         let created = cx.writer.on_behalf_of(pod.meta()).create(CLAIMS, body, &why).await;
@@ -72,13 +81,13 @@ impl EphemeralVolumes {
                 let claim = cx.live.get_meta(CLAIMS, &key).await?;
                 match claim {
                     Some(claim) if !is_made_for(&claim, pod.meta()) => Err(refuse(cx, pod, volume)),
+                    Some(_) => Ok(false),
                     // One that is gone by now is created by the next pass.
-                    Some(_) => Ok(()),
                     None => Err(WriteError::AlreadyExists.into()),
                 }
             }
             // Nothing can be created in a terminating namespace.
-            created => Ok(created.ok_if_terminating()?),
+            created => Ok(created.ok_if_terminating().map(|()| true)?),
         }
     }
 }

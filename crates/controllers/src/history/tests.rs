@@ -8,6 +8,7 @@ use steersman_model::View;
 use steersman_model::apps::{ControllerRevisionView, StatefulSetView};
 
 use super::data;
+use super::memory::Patches;
 use super::plan::{Newest, forgotten, forgotten_of_old, newest, sort};
 use crate::test_objects::decode;
 
@@ -147,4 +148,22 @@ fn old_revisions_of_a_daemon_set_beyond_the_limit_are_forgotten_but_for_those_in
     check(2, &[], &["r1", "r2"]);
     check(2, &["r1"], &["r2", "r3"]);
     check(0, &["r1", "r2"], &["r3", "r4"]);
+}
+
+#[test]
+fn the_patch_is_always_that_of_the_present_template_and_owner() {
+    let patches = Patches::default();
+    let of = |uid: &str, image: &str| {
+        let owner = json!({ "metadata": { "name": "web", "uid": uid }, "spec": { "template": template(image) } });
+        let owner: StatefulSetView = decode(owner);
+        patches.of(owner.meta(), &owner.spec.template)
+    };
+    let first = of("1", "a");
+    assert_eq!(first.as_str(), patch("a"));
+    assert!(of("1", "a").same_allocation(&first), "nothing is made anew");
+    for (uid, image) in [("1", "b"), ("1", "a"), ("2", "a"), ("2", "b")] {
+        assert_eq!(of(uid, image).as_str(), patch(image), "{uid} {image}");
+    }
+    patches.forget(&decode::<StatefulSetView>(json!({ "metadata": { "name": "web" } })).meta().key());
+    assert_eq!(of("2", "a").as_str(), patch("a"));
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use steersman_base::{MicroTime, ObjectKey};
 use steersman_informer::Lister;
 use steersman_model::autoscaling::{HorizontalPodAutoscalerView, MetricStatus};
-use steersman_model::core::PodView;
 use steersman_model::{Kind, View};
 use steersman_runtime::events::About;
 use steersman_runtime::mapper::RestMapper;
@@ -28,11 +27,12 @@ use super::metrics::{Did, Fault, Metrics};
 use super::normalize::{Normalized, by_rules, plain};
 use super::plan::{Aim, Bounds, Decision};
 use super::status::{ABLE_TO_SCALE, Draft, SCALING_ACTIVE, SCALING_LIMITED};
+use crate::service_pods::SelectedPods;
 
 /// The controller's shell: the caches that it reads from.
 pub(super) struct Autoscalers {
     pub(super) autoscalers: Lister<HorizontalPodAutoscalerView>,
-    pub(super) pods: Lister<PodView>,
+    pub(super) pods: SelectedPods,
     pub(super) mapper: RestMapper,
     pub(super) fetch: Fetch,
     pub(super) memory: Memory,

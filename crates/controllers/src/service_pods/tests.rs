@@ -13,7 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::address::{self, Family};
 use super::memory::TriggerTimes;
-use super::{LABELS_INDEXED_MAX, LabelHash, ServicePods, hostname, is_published, ports, selector_hashes, services_of};
+use super::{
+    LABELS_INDEXED_MAX, LabelHash, SelectedPods, ServicePods, hostname, is_published, ports, selector_hashes,
+    services_of,
+};
 pub(crate) use crate::test_objects::{NOW, decode, merged, terminating, view};
 
 const LATER: &str = "2026-11-15T12:00:05Z";
@@ -227,6 +230,7 @@ async fn a_pod_with_very_many_labels_is_found_by_its_namespace() {
         let informer = SharedInformer::new(Target::all(PodView::RESOURCE), CancellationToken::new());
         let none = SharedInformer::new(Target::all(ServiceView::RESOURCE), CancellationToken::new());
         let found_by = ServicePods::new(&none, &informer);
+        let selected = SelectedPods::new(&informer);
         informer.sink().replace(vec![Arc::clone(&pod)], "5".into());
         let stop = CancellationToken::new();
         let filled = async {
@@ -236,6 +240,19 @@ async fn a_pod_with_very_many_labels_is_found_by_its_namespace() {
         tokio::join!(informer.run(&stop), filled);
         let names = |service: &ServiceView| found_by.of(service).len();
         assert_eq!(services.iter().map(|service| names(service)).collect::<Vec<_>>(), [1, 0, 0], "{count} labels");
+        for (namespace, selector, want) in [
+            ("default", "app=web", 1),
+            ("default", "app in (web),other!=1", 1),
+            ("default", "app in (web,other)", 1),
+            ("default", "!absent", 1),
+            ("default", "app=web,absent", 0),
+            ("default", "app=other", 0),
+            ("far", "app=web", 0),
+            ("far", "app", 0),
+        ] {
+            let selected = selected.of(namespace, &selector.parse().unwrap());
+            assert_eq!(selected.len(), want, "{count} labels, {namespace} {selector}");
+        }
     }
 }
 

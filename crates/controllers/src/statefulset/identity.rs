@@ -6,7 +6,7 @@ use steersman_base::{Istr, StringMap};
 use steersman_model::apps::StatefulSetView;
 use steersman_model::core::PodView;
 use steersman_model::core::pod::VolumeSource;
-use steersman_model::template::Template;
+use steersman_model::template::{Template, raw_body};
 use steersman_model::{PodName, View};
 
 use crate::claim::owner_ref;
@@ -102,11 +102,16 @@ pub(super) fn pod_body(
     let chosen = PodName::Chosen { name: &name, prefix: &prefix };
     let mut metadata = template.new_pod(chosen, &set.meta().namespace, &owner_ref(set));
     metadata.labels = labelled(template.labels(), &name, ordinal, Some(&revision.name));
-    let mut spec: Map<String, Value> = serde_json::from_str(template.spec().as_str())?;
-    spec.insert("hostname".into(), json!(name));
-    spec.insert("subdomain".into(), json!(set.spec.service_name));
-    set_volumes(&mut spec, set, templates, ordinal);
-    serde_json::to_vec(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }))
+    // All else in the spec stays as it came: nothing of it is decoded.
+    let mut spec = template.spec().fields()?;
+    spec.put("hostname", json!(name).to_string());
+    spec.put("subdomain", json!(set.spec.service_name).to_string());
+    if !templates.0.is_empty() {
+        let held = spec.take("volumes").map(|held| serde_json::from_str(&held)).transpose()?;
+        let volumes = with_claims(held.unwrap_or_default(), set, templates, ordinal);
+        spec.put("volumes", volumes.to_string());
+    }
+    Ok(raw_body("v1", "Pod", &metadata, &spec.to_json()))
 }
 
 /// Gives a pod the label and the volumes of its ordinal. Its host name cannot be changed.
@@ -126,18 +131,25 @@ fn labelled(held: &StringMap, name: &str, ordinal: i64, revision: Option<&Istr>)
     held.iter().map(|(key, value)| (key.clone(), value.clone())).chain(own).chain(revision).collect()
 }
 
-/// Puts the claims of an ordinal before the other volumes; a volume of a claim's name is replaced.
 fn set_volumes(spec: &mut Map<String, Value>, set: &StatefulSetView, templates: &ClaimTemplates, ordinal: i64) {
     if templates.0.is_empty() {
         return;
     }
     let held = spec.remove("volumes").unwrap_or_default();
+    spec.insert("volumes".into(), with_claims(held, set, templates, ordinal));
+}
+
+/// Puts the claims of an ordinal before the other volumes; a volume of a claim's name is replaced.
+fn with_claims(held: Value, set: &StatefulSetView, templates: &ClaimTemplates, ordinal: i64) -> Value {
     let claims = templates.0.iter().map(|template| {
         json!({ "name": template.name, "persistentVolumeClaim": { "claimName": template.claim_name(set, ordinal) } })
     });
     let is_claim = |volume: &Value| templates.0.iter().any(|template| volume["name"] == template.name);
-    let others = held.as_array().cloned().unwrap_or_default().into_iter().filter(|volume| !is_claim(volume));
-    spec.insert("volumes".into(), claims.chain(others).collect());
+    let held = match held {
+        Value::Array(volumes) => volumes,
+        _ => Vec::new(),
+    };
+    claims.chain(held.into_iter().filter(|volume| !is_claim(volume))).collect()
 }
 
 /// The fields of a value, which becomes an object if it is none.

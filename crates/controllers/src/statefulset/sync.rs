@@ -19,6 +19,7 @@ use super::plan::{Observed, Plan, Pods, Step, is_recreated, plan};
 use super::retention::Owners;
 use super::{Options, status};
 use crate::claim::{Selecting, claimed, claimed_if, usable};
+use crate::history::memory::Patches;
 
 mod revisions;
 
@@ -34,6 +35,7 @@ pub(super) struct Sets {
     pub(super) claims: Lister<PersistentVolumeClaimView>,
     pub(super) pods: Children<PodView>,
     pub(super) revisions: Children<ControllerRevisionView>,
+    pub(super) patches: Patches,
     pub(super) options: Options,
 }
 
@@ -102,13 +104,16 @@ struct NoClaims {
 
 impl Reconciler for Sets {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
-        let Some(set) = cx.main(&self.sets, key).await? else { return Ok(Action::Done) };
+        let Some(set) = cx.main(&self.sets, key).await? else {
+            self.patches.forget(key);
+            return Ok(Action::Done);
+        };
         let unusable = |problem| Error::terminal(format!("StatefulSet {key} is left alone: {problem}"));
         let selector = usable(set.selector(), set.spec.template.labels()).map_err(unusable)?;
         let held = claimed(cx, &self.revisions, &*set, &selector, |_| true).await?.own;
         let is_ours = |pod: &PodView| identity::is_member(&set, pod) && selector_matches(&selector, pod);
         let pods = claimed_if(cx, &self.pods, &*set, is_ours, |_| true).await?.own;
-        let history = match revisions::history(cx, &set, held, self.options).await {
+        let history = match revisions::history(cx, &set, held, &self.patches, self.options).await {
             Ok(Some(history)) => history,
             // A terminating StatefulSet gets no new revision.
             Ok(None) => return Ok(Action::Done),

@@ -41,15 +41,6 @@ pub(super) fn named(spec: &SimPodSpec) -> Named<'_> {
 // === impl Named ===
 
 impl Named<'_> {
-    /// Whether a node is considered.
-    pub(super) fn includes(&self, node: &str) -> bool {
-        match self {
-            Self::None => true,
-            Self::Only(names) => names.contains(node),
-            Self::Conflict => false,
-        }
-    }
-
     /// Returns the message for a node that is not considered.
     pub(super) fn refusal(&self) -> Refusal {
         match self {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use steersman_base::{Istr, ObjectKey, Time, Uid};
 use steersman_model::core::NodeView;
 
-use super::affinity::named;
+use super::affinity::{Named, named};
 use super::filter::{Refusal, fits};
 use super::message;
 use super::ports::Taken;
@@ -209,7 +209,7 @@ impl Ledger {
             self.active.remove(turn);
             self.unschedulable.insert(turn.clone());
         }
-        self.nodes.values().filter(|place| place.node.is_some()).count()
+        self.count()
     }
 
     /// Decides where a pod runs.
@@ -238,18 +238,11 @@ impl Ledger {
         let mut refusals = Vec::new();
         let mut best = None;
         let mut fitting = 0;
-        let mut unnamed = 0;
+        let mut considered = 0;
         let mut last = None;
-        let behind = Bound::Excluded(&self.last);
-        let before = Bound::Included(&self.last);
-        let nodes = self.nodes.range::<Istr, _>((behind, Bound::Unbounded));
-        let nodes = nodes.chain(self.nodes.range::<Istr, _>((Bound::Unbounded, before)));
-        for (name, place) in nodes {
+        for (name, place) in self.in_turn(&named) {
             let Some(node) = &place.node else { continue };
-            if !named.includes(name) {
-                unnamed += 1;
-                continue;
-            }
+            considered += 1;
             last = Some(name);
             match fits(&pod.spec, &request, node, &place.used) {
                 Ok(()) => {
@@ -272,9 +265,30 @@ impl Ledger {
             self.last = last;
         }
         best.ok_or_else(|| {
-            refusals.extend(std::iter::repeat_n(named.refusal(), unnamed));
+            refusals.extend(std::iter::repeat_n(named.refusal(), self.count().saturating_sub(considered)));
             refusals
         })
+    }
+
+    /// Returns the nodes to consider, from the one behind the last one that was. Where a pod names its node, as each pod of a
+    /// DaemonSet does, no other is looked at: these pods are as many as the nodes.
+    fn in_turn<'a>(&'a self, named: &'a Named<'_>) -> Box<dyn Iterator<Item = (&'a Istr, &'a Place)> + 'a> {
+        let last: &str = &self.last;
+        let behind = (Bound::Excluded(last), Bound::Unbounded);
+        let before = (Bound::Unbounded, Bound::Included(last));
+        match named {
+            Named::None => Box::new(self.nodes.range::<str, _>(behind).chain(self.nodes.range::<str, _>(before))),
+            Named::Only(names) => {
+                let names = names.range::<str, _>(behind).chain(names.range::<str, _>(before));
+                Box::new(names.filter_map(|name| self.nodes.get_key_value(*name)))
+            }
+            Named::Conflict => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Returns the number of nodes.
+    fn count(&self) -> usize {
+        self.nodes.values().filter(|place| place.node.is_some()).count()
     }
 }
 

@@ -17,6 +17,7 @@ use steersman_runtime::{Context, Error, Patch, WriteError};
 use super::Why;
 use crate::claim::owner_ref;
 use crate::deployment;
+use crate::history::memory::Patches;
 use crate::history::plan::{forgotten_of_old, sort};
 use crate::history::{data, sync};
 
@@ -35,15 +36,17 @@ pub(super) async fn history(
     set: &DaemonSetView,
     held: Vec<Arc<ControllerRevisionView>>,
     pods: &[Arc<PodView>],
+    patches: &Patches,
 ) -> Result<Option<History>, Error> {
-    let patch = data::patch(&set.spec.template);
+    let patch = patches.of(set.meta(), &set.spec.template);
+    let patch = patch.as_str();
     let mut held = labelled(cx, set, held).await?;
     sort(&mut held);
-    let is_newest = |revision: &Arc<ControllerRevisionView>| data::is_same(revision.data.as_str(), &patch);
+    let is_newest = |revision: &Arc<ControllerRevisionView>| data::is_same(revision.data.as_str(), patch);
     let (mut newest, old): (Vec<_>, Vec<_>) = held.into_iter().partition(is_newest);
     let next = old.iter().map(|revision| revision.revision).max().unwrap_or(0).max(0).saturating_add(1);
     let Some(kept) = newest.pop() else {
-        let hash = create(cx, set, &patch, next).await?;
+        let hash = create(cx, set, patch, next).await?;
         return Ok(hash.map(|hash| History { hash, old }));
     };
     let hash = hash_of(&kept);

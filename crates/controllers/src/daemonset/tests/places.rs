@@ -130,8 +130,9 @@ fn a_pod_is_pinned_to_its_node() {
         "newer": 1,
     });
     let agent = set(json!({ "spec": { "template": { "spec": spec } } }));
-    let mut pinned: Map<String, Value> = serde_json::from_str(agent.spec.template.spec().as_str()).unwrap();
-    Placement::of(&agent.spec.template, Comparison::Off).pin(&mut pinned, "n7");
+    let spec: Map<String, Value> = serde_json::from_str(agent.spec.template.spec().as_str()).unwrap();
+    let pinned = Placement::of(&agent.spec.template, Comparison::Off).pinned(spec).to("n7");
+    let pinned: Value = serde_json::from_str(&pinned).unwrap();
     let fields = json!([{ "key": "metadata.name", "operator": "In", "values": ["n7"] }]);
     let want = json!({
         "podAffinity": { "x": 1 },

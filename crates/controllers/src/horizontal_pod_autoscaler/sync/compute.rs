@@ -127,7 +127,7 @@ impl Autoscalers {
         })?;
         let meta = hpa.meta();
         self.memory.select(meta, &selector);
-        let pods = self.pods.namespace(&meta.namespace).select(&selector);
+        let pods = self.pods.of(&meta.namespace, &selector);
         // Most pods of a target have the same labels.
         let labels: HashSet<_> = pods.iter().map(|pod| &pod.meta().labels).collect();
         let labels: Vec<_> = labels.into_iter().collect();

@@ -39,21 +39,21 @@ const TRY_EVERY: Duration = Duration::from_millis(10);
 impl Scale {
     /// Returns the desired number of replicas.
     pub(super) fn replicas(&self) -> i32 {
-        self.number("/spec/replicas")
+        self.number("spec")
     }
 
     /// Returns the number of replicas that the target has counted.
     pub(super) fn counted(&self) -> i32 {
-        self.number("/status/replicas")
+        self.number("status")
     }
 
     /// Returns the selector of the pods.
     pub(super) fn selector(&self) -> &str {
-        self.body.pointer("/status/selector").and_then(Value::as_str).unwrap_or_default()
+        self.body["status"]["selector"].as_str().unwrap_or_default()
     }
 
-    fn number(&self, place: &str) -> i32 {
-        let number = self.body.pointer(place).and_then(Value::as_i64);
+    fn number(&self, part: &str) -> i32 {
+        let number = self.body[part]["replicas"].as_i64();
         number.and_then(|number| i32::try_from(number).ok()).unwrap_or_default()
     }
 

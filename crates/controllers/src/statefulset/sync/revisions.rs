@@ -14,6 +14,7 @@ use steersman_runtime::{Context, Error, WriteError};
 use super::super::Options;
 use super::super::identity::Revision;
 use crate::claim::owner_ref;
+use crate::history::memory::Patches;
 use crate::history::plan::{Newest, forgotten, newest, sort};
 use crate::history::{data, sync};
 
@@ -35,19 +36,21 @@ pub(super) async fn history(
     cx: &Context,
     set: &StatefulSetView,
     mut held: Vec<Arc<ControllerRevisionView>>,
+    patches: &Patches,
     options: Options,
 ) -> Result<Option<History>, Error> {
     sort(&mut held);
-    let patch = data::patch(&set.spec.template);
+    let patch = patches.of(set.meta(), &set.spec.template);
+    let patch = patch.as_str();
     let mut collisions = set.status.collision_count.unwrap_or(0);
-    let name = match newest(&held, &set.spec.template, &patch, options.semantic_comparison) {
+    let name = match newest(&held, &set.spec.template, patch, options.semantic_comparison) {
         Newest::Is(revision) => revision.meta().name.clone(),
         _ if set.meta().is_terminating() => return Ok(None),
         Newest::Renumber { revision, to } => {
             sync::renumber(cx, set.meta(), &revision, to).await?;
             revision.meta().name.clone()
         }
-        Newest::Create { number } => match create(cx, set, &patch, number, &mut collisions).await? {
+        Newest::Create { number } => match create(cx, set, patch, number, &mut collisions).await? {
             Some(name) => name,
             None => return Ok(None),
         },
