@@ -7,7 +7,8 @@
 //! 3. A pod is scheduled when all its claims are allocated, and says so while it waits, in upstream's words.
 //! 4. Claims that ask for more than a number of devices of the class (selectors, constraints, alternatives, all devices, access
 //!    for administration) are left alone, and so are claims of other classes: another driver may be there for them.
-//! 5. Devices are free again when their claim is not allocated any more, which is resourceclaim-controller's to do.
+//! 5. A device that a rule taints (`NoSchedule`, `NoExecute`) is given to claims that tolerate it only.
+//! 6. Devices are free again when their claim is not allocated any more, which is resourceclaim-controller's to do.
 //!
 //! Follows `pkg/scheduler/framework/plugins/dynamicresources` of Kubernetes 1.37.1 in what it writes.
 

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use parking_lot::Mutex;
 use steersman_base::{Istr, Uid};
 
+use super::plan::Picked;
+
 /// Devices that were given to claims; an entry goes when the cache shows the claim allocated, or gone.
 #[derive(Default)]
 pub(super) struct Taken(Mutex<BTreeMap<Istr, Uid>>);
@@ -18,8 +20,8 @@ impl Taken {
         claim: &Uid,
         in_cache: BTreeSet<Istr>,
         is_pending: impl Fn(&Uid) -> bool,
-        pick: impl FnOnce(&BTreeSet<Istr>) -> Option<Vec<(String, Istr)>>,
-    ) -> Option<Vec<(String, Istr)>> {
+        pick: impl FnOnce(&BTreeSet<Istr>) -> Option<Vec<Picked>>,
+    ) -> Option<Vec<Picked>> {
         let mut taken = self.0.lock();
         taken.retain(|_, other| other != claim && is_pending(other));
         let mut used = in_cache;

@@ -11,12 +11,24 @@ use steersman_model::resource::ResourceClaimView;
 use super::{CLASS, DRIVER, object};
 use crate::view::SimPodView;
 
-/// A request of a claim: its name, and the number of devices.
+/// A request of a claim: its name, the number of devices, and the taints that these may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) name: String,
     pub(super) count: usize,
+    pub(super) tolerations: Vec<Value>,
 }
+
+/// A taint of devices of ours, by a rule: of all, unless it names some.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TaintRule {
+    pool: Option<Istr>,
+    device: Option<Istr>,
+    taint: Value,
+}
+
+/// A device for a request, by its number.
+pub(super) type Picked = (usize, Istr);
 
 /// Returns the requests of a claim; `None` if it asks for something else than a number of our devices.
 pub(super) fn requests(spec: &Value) -> Option<Vec<Request>> {
@@ -33,18 +45,57 @@ pub(super) fn requests(spec: &Value) -> Option<Vec<Request>> {
             && exactly["capacity"].is_null()
             && exactly["allocationMode"].as_str().is_none_or(|mode| mode == "ExactCount");
         let count = usize::try_from(exactly["count"].as_i64().unwrap_or(1)).ok()?;
-        is_plain.then(|| Request { name: request["name"].as_str().unwrap_or_default().to_owned(), count })
+        let tolerations = exactly["tolerations"].as_array().cloned().unwrap_or_default();
+        let name = request["name"].as_str().unwrap_or_default().to_owned();
+        is_plain.then_some(Request { name, count, tolerations })
     });
     requests.collect::<Option<Vec<_>>>().filter(|requests| !requests.is_empty())
 }
 
-/// Returns the devices of a claim: the first that are free; `None` if there are not enough.
-pub(super) fn pick(requests: &[Request], count: usize, used: &BTreeSet<Istr>) -> Option<Vec<(String, Istr)>> {
-    let mut free = (0..count).map(object::device).filter(|device| !used.contains(device));
+/// Returns the rules that keep devices of ours from being given to claims.
+pub(super) fn taint_rules(list: &Value) -> Vec<TaintRule> {
+    let rule = |rule: &Value| {
+        let selector = rule["spec"]["deviceSelector"].as_object()?;
+        let wanted = |name: &str| selector.get(name).and_then(Value::as_str).map(Istr::from);
+        let taint = rule["spec"]["taint"].clone();
+        let keeps = matches!(text(&taint, "effect"), "NoSchedule" | "NoExecute");
+        let is_ours = wanted("driver").is_none_or(|driver| driver == *DRIVER);
+        (keeps && is_ours).then(|| TaintRule { pool: wanted("pool"), device: wanted("device"), taint })
+    };
+    list["items"].as_array().into_iter().flatten().filter_map(rule).collect()
+}
+
+/// Whether a toleration matches a taint, as `ToleratesTaint` of upstream's `dynamic-resource-allocation` has it.
+fn tolerates(toleration: &Value, taint: &Value) -> bool {
+    let is = |field: &str| text(toleration, field) == text(taint, field);
+    let is_any_or = |field: &str| text(toleration, field).is_empty() || is(field);
+    let has_value = match text(toleration, "operator") {
+        "Exists" => true,
+        "" | "Equal" => is("value"),
+        _ => false,
+    };
+    is_any_or("effect") && is_any_or("key") && has_value
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_default()
+}
+
+/// Returns the devices of a claim: the first that are free, and whose taints the request tolerates; `None` if there are not
+/// enough.
+pub(super) fn pick(
+    requests: &[Request],
+    count: usize,
+    used: &BTreeSet<Istr>,
+    rules: &[TaintRule],
+) -> Option<Vec<Picked>> {
+    let mut free: Vec<Istr> = (0..count).map(object::device).filter(|device| !used.contains(device)).collect();
     let mut picked = Vec::new();
-    for request in requests {
+    for (number, request) in requests.iter().enumerate() {
         for _ in 0..request.count {
-            picked.push((request.name.clone(), free.next()?));
+            let fits = |device: &Istr| rules.iter().all(|rule| rule.allows(device, &request.tolerations));
+            let at = free.iter().position(fits)?;
+            picked.push((number, free.remove(at)));
         }
     }
     Some(picked)
@@ -57,9 +108,16 @@ pub(super) fn used<'a>(claims: impl IntoIterator<Item = &'a ResourceClaimView>) 
     devices.filter(|device| device.driver == *DRIVER).map(|device| device.device.clone()).collect()
 }
 
-/// Returns the results of an allocation.
-pub(super) fn results(picked: &[(String, Istr)]) -> Vec<Value> {
-    let result = |(request, device): &(String, Istr)| json!({ "request": request, "driver": DRIVER, "pool": object::POOL, "device": device });
+/// Returns the results of an allocation, each with the tolerations of its request.
+pub(super) fn results(requests: &[Request], picked: &[Picked]) -> Vec<Value> {
+    let result = |(number, device): &Picked| {
+        let Request { name, tolerations, .. } = &requests[*number];
+        let mut result = json!({ "request": name, "driver": DRIVER, "pool": object::POOL, "device": device });
+        if !tolerations.is_empty() {
+            result["tolerations"] = json!(tolerations);
+        }
+        result
+    };
     picked.iter().map(result).collect()
 }
 
@@ -109,4 +167,15 @@ fn name<'a>(claim: &'a ResourceClaim, statuses: &'a [ClaimStatus]) -> Option<&'a
 
 fn status<'a>(claim: &ResourceClaim, statuses: &'a [ClaimStatus]) -> Option<&'a ClaimStatus> {
     statuses.iter().find(|status| status.name == claim.name)
+}
+
+// === impl TaintRule ===
+
+impl TaintRule {
+    /// Whether a device may be given to a request with these tolerations.
+    fn allows(&self, device: &Istr, tolerations: &[Value]) -> bool {
+        let is_meant = self.pool.as_ref().is_none_or(|pool| *pool == *object::POOL)
+            && self.device.as_ref().is_none_or(|meant| meant == device);
+        !is_meant || tolerations.iter().any(|toleration| tolerates(toleration, &self.taint))
+    }
 }

@@ -1,6 +1,7 @@
 //! The shell: publish → observe → pick → write.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use steersman_base::{Istr, ObjectKey, Resource, Uid};
@@ -10,13 +11,18 @@ use steersman_model::{Kind, View};
 use steersman_runtime::{Action, Context, Error, Patch, Reconciler, WriteError, reasons};
 
 use super::memory::Taken;
-use super::plan::{pick, requests, results, used};
+use super::plan::{pick, requests, results, taint_rules, used};
 use super::{DevicesOptions, object, published};
 use crate::view::SimPodView;
 
 const CLAIMS: &Resource = &ResourceClaimView::RESOURCE;
 const CLASSES: &Resource = &Resource::cluster("resource.k8s.io", "v1", "deviceclasses", "DeviceClass");
 const SLICES: &Resource = &Resource::cluster("resource.k8s.io", "v1", "resourceslices", "ResourceSlice");
+
+/// The rules that taint devices. A server may not have them.
+const RULES: &str = "/apis/resource.k8s.io/v1/devicetaintrules";
+/// The delay until a claim is looked at again that may wait for the end of a taint: rules are not watched.
+const TAINTED_PAUSE: Duration = Duration::from_secs(5);
 
 /// The driver's shell.
 pub(super) struct Devices {
@@ -53,14 +59,16 @@ impl Reconciler for Devices {
         let Some(live) = cx.live.get_json(CLAIMS, key).await? else { return Ok(Action::Done) };
         let is_same = live["metadata"]["uid"] == json!(claim.meta().uid) && live["status"]["allocation"].is_null();
         let Some(requests) = requests(&live["spec"]).filter(|_| is_same) else { return Ok(Action::Done) };
+        let rules = taint_rules(&cx.live.get_document(RULES).await?.unwrap_or_default());
         let all = self.claims.list();
         let is_pending = |uid: &Uid| all.iter().any(|claim| claim.meta().uid == *uid && is_waiting(claim));
         let in_cache = used(all.iter().map(|claim| &**claim));
-        let picked =
-            self.taken.take(&claim.meta().uid, in_cache, is_pending, |used| pick(&requests, self.options.count, used));
-        // When a device is free, the claim is enqueued.
-        let Some(picked) = picked else { return Ok(Action::Done) };
-        match self.allocate(cx, &claim, live, &pod, &picked).await {
+        let pick = |used: &_| pick(&requests, self.options.count, used, &rules);
+        let Some(picked) = self.taken.take(&claim.meta().uid, in_cache, is_pending, pick) else {
+            // When a device is free, the claim is enqueued.
+            return Ok(if rules.is_empty() { Action::Done } else { Action::After(TAINTED_PAUSE) });
+        };
+        match self.allocate(cx, &claim, live, &pod, results(&requests, &picked)).await {
             Ok(()) | Err(WriteError::NotFound) => Ok(Action::Done),
             Err(WriteError::Conflict) => Ok(Action::Again),
             Err(error) => Err(error.into()),
@@ -84,7 +92,7 @@ impl Devices {
         claim: &ResourceClaimView,
         live: Value,
         pod: &SimPodView,
-        picked: &[(String, Istr)],
+        results: Vec<Value>,
     ) -> Result<(), WriteError> {
         let meta = claim.meta();
         let key = meta.key();
@@ -99,7 +107,7 @@ impl Devices {
             version = json!(write.patch(CLAIMS, &key, Patch::Merge(&patch), &why).await?.resource_version);
         }
         let user = json!({ "resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid });
-        let status = json!({ "allocation": { "devices": { "results": results(picked) } }, "reservedFor": [user] });
+        let status = json!({ "allocation": { "devices": { "results": results } }, "reservedFor": [user] });
         let patch = json!({ "metadata": { "uid": meta.uid, "resourceVersion": version }, "status": status });
         write.patch_subresource(CLAIMS, &key, "status", Patch::Merge(&patch), &why).await.map(drop)
     }

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use steersman_base::Istr;
 use steersman_model::{Encoded, View};
 
-use super::plan::{Request, claims_of, lacking, pick, requests};
+use super::plan::{Picked, Request, TaintRule, claims_of, lacking, pick, requests, results, taint_rules};
 use crate::view::SimPodView;
 
 #[test]
 fn only_numbers_of_our_devices_are_allocated() {
     let check = |what: &str, request: Value, want: Option<usize>| {
         let spec = json!({ "devices": { "requests": [request] } });
-        let want = want.map(|count| vec![Request { name: "r".into(), count }]);
+        let want = want.map(|count| vec![Request { name: "r".into(), count, tolerations: Vec::new() }]);
         assert_eq!(requests(&spec), want, "{what}");
     };
     let class = super::CLASS;
@@ -31,13 +31,53 @@ fn only_numbers_of_our_devices_are_allocated() {
 
 #[test]
 fn a_claim_gets_the_first_free_devices_or_none() {
-    let request = |name: &str, count| Request { name: name.into(), count };
+    let request = |name: &str, count| Request { name: name.into(), count, tolerations: Vec::new() };
     let used: BTreeSet<Istr> = ["device-0", "device-2"].iter().map(|it| Istr::from(*it)).collect();
-    let names =
-        |picked: Vec<(String, Istr)>| picked.into_iter().map(|(name, it)| format!("{name} {it}")).collect::<Vec<_>>();
     let both = [request("a", 1), request("b", 2)];
-    assert_eq!(pick(&both, 5, &used).map(names).unwrap(), ["a device-1", "b device-3", "b device-4"]);
-    assert_eq!(pick(&both, 4, &used), None, "all or nothing");
+    let names = |picked: Vec<Picked>| {
+        picked.into_iter().map(|(number, it)| format!("{} {it}", both[number].name)).collect::<Vec<_>>()
+    };
+    assert_eq!(pick(&both, 5, &used, &[]).map(names).unwrap(), ["a device-1", "b device-3", "b device-4"]);
+    assert_eq!(pick(&both, 4, &used, &[]), None, "all or nothing");
+}
+
+#[test]
+fn a_tainted_device_is_for_those_who_tolerate_it() {
+    let asked = |tolerations: Value| {
+        let exactly = json!({ "deviceClassName": super::CLASS, "tolerations": tolerations });
+        requests(&json!({ "devices": { "requests": [{ "name": "r", "exactly": exactly }] } })).unwrap()
+    };
+    let rules = |selector: Value, effect: &str| {
+        let taint = json!({ "key": "example.com/broken", "value": "yes", "effect": effect });
+        taint_rules(&json!({ "items": [{ "spec": { "deviceSelector": selector, "taint": taint } }] }))
+    };
+    let given = |tolerations: Value, rules: &[TaintRule]| {
+        let picked = pick(&asked(tolerations), 2, &BTreeSet::new(), rules)?;
+        Some(picked[0].1.to_string())
+    };
+    let check = |what: &str, selector: Value, effect: &str, want: Option<&str>| {
+        assert_eq!(given(json!([]), &rules(selector, effect)).as_deref(), want, "{what}");
+    };
+    let ours = json!({ "driver": super::DRIVER });
+    check("all of the driver", ours.clone(), "NoExecute", None);
+    check("all there are", json!({}), "NoSchedule", None);
+    check(
+        "one",
+        json!({ "driver": super::DRIVER, "pool": "simulated", "device": "device-0" }),
+        "NoSchedule",
+        Some("device-1"),
+    );
+    check("those of another pool", json!({ "pool": "other" }), "NoSchedule", Some("device-0"));
+    check("those of another driver", json!({ "driver": "gpu.example.com" }), "NoExecute", Some("device-0"));
+    check("without an effect", ours.clone(), "None", Some("device-0"));
+    check("none, without a selector", Value::Null, "NoExecute", Some("device-0"));
+    let tolerates = json!([{ "key": "example.com/broken", "operator": "Exists", "effect": "NoExecute" }]);
+    assert_eq!(given(tolerates.clone(), &rules(ours.clone(), "NoExecute")).as_deref(), Some("device-0"));
+    assert_eq!(given(tolerates.clone(), &rules(ours, "NoSchedule")), None, "it tolerates another effect");
+    let tolerant = asked(tolerates.clone());
+    assert_eq!(results(&tolerant, &[(0, Istr::from("device-0"))])[0]["tolerations"], tolerates);
+    let plain = asked(json!([]));
+    assert!(results(&plain, &[(0, Istr::from("device-0"))])[0].get("tolerations").is_none());
 }
 
 #[test]
