@@ -20,11 +20,17 @@ const DOCUMENT: &str = "docs/reliability.md";
 const MARK: &str = "mutants";
 
 /// The build profile of the simulator: fast, and quickly compiled.
-const PROFILE: [&str; 6] = ["--quiet", "--profile", "sim", "--package", "steersman-sim", "--"];
+const PROFILE: &str = "sim";
+/// That of mutants: a change compiles in seconds, and worlds take somewhat longer.
+const MUTANT_PROFILE: &str = "mutants";
+/// The crates that patches change, each before those that depend on it.
+const CRATES: [&str; 4] = ["model", "informer", "runtime", "controllers"];
 
 struct Mutant {
     path: PathBuf,
     title: String,
+    /// The number of its crate among [`CRATES`]: all crates above are compiled for it, and once more when it is taken back.
+    depth: usize,
 }
 
 impl Mutant {
@@ -38,9 +44,12 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         let rest: Vec<String> = args.iter().filter(|arg| *arg != "--mutants").cloned().collect();
         return mutants(&rest);
     }
-    let mut command = process::cargo(["run"].into_iter().chain(PROFILE));
-    command.args(args);
-    process::run(&mut command)
+    process::run(simulator(PROFILE).args(args))
+}
+
+/// The command that compiles the simulator and runs it.
+fn simulator(profile: &str) -> std::process::Command {
+    process::cargo(["run", "--quiet", "--profile", profile, "--package", "steersman-sim", "--"])
 }
 
 /// Applies each patch to a copy, and runs worlds until one fails. With `--mutant NAME`, only the patches with this text in
@@ -59,10 +68,13 @@ fn mutants(args: &[String]) -> Result<()> {
     }
     let all = list()?;
     let is_wanted = |mutant: &&Mutant| wanted.is_empty() || wanted.iter().any(|name| mutant.is_called(name));
+    let mut chosen: Vec<&Mutant> = all.iter().filter(is_wanted).collect();
+    // Those of one crate together: then the crates below it are not compiled again.
+    chosen.sort_by_key(|mutant| mutant.depth);
     let copy = workspace::root().join(COPY);
     renew(&copy)?;
     let mut outlived = Vec::new();
-    for mutant in all.iter().filter(is_wanted) {
+    for mutant in chosen {
         git(&copy, &["checkout", "--quiet", "--force", "."])?;
         let patch = mutant.path.to_string_lossy().into_owned();
         // Code around the lines may have moved or changed: one line of context is enough to find the place.
@@ -76,7 +88,7 @@ fn mutants(args: &[String]) -> Result<()> {
             outlived.push(mutant.title.clone());
         }
     }
-    git(&workspace::root(), &["worktree", "remove", "--force", COPY])?;
+    git(&copy, &["checkout", "--quiet", "--force", "."])?;
     if outlived.is_empty() { Ok(()) } else { Err(Failure::error(format!("not found: {}", outlived.join("; ")))) }
 }
 
@@ -102,22 +114,29 @@ fn list() -> Result<Vec<Mutant>> {
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "patch"));
     paths.sort();
-    paths.into_iter().map(|path| Ok(Mutant { title: title(&path)?, path })).collect()
+    paths.into_iter().map(read).collect()
 }
 
-/// The first line of a patch, which git does not read.
-fn title(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path).map_err(Failure::io("reading", path))?;
+/// Reads the title of a patch, which is its first line and which git does not read, and the lowest crate that it changes.
+fn read(path: PathBuf) -> Result<Mutant> {
+    let text = std::fs::read_to_string(&path).map_err(Failure::io("reading", &path))?;
     let first = text.lines().next().unwrap_or_default();
-    Ok(first.trim_start_matches(['#', ' ']).to_owned())
+    let title = first.trim_start_matches(['#', ' ']).to_owned();
+    let is_changed = |name: &&str| text.contains(&format!("\n+++ b/crates/{name}/"));
+    let depth = CRATES.iter().position(is_changed).unwrap_or(CRATES.len());
+    Ok(Mutant { path, title, depth })
 }
 
-/// Creates a fresh copy of the current commit. Build artifacts are reused for the next mutant.
+/// Makes the copy that of the current commit. One that is there is changed, not replaced: files that stay as they are need not be
+/// compiled again.
 fn renew(copy: &Path) -> Result<()> {
-    if copy.exists() {
-        git(&workspace::root(), &["worktree", "remove", "--force", COPY])?;
+    let root = workspace::root();
+    if !copy.join(".git").exists() {
+        return git(&root, &["worktree", "add", "--detach", "--force", COPY]);
     }
-    git(&workspace::root(), &["worktree", "add", "--detach", "--force", COPY])
+    let mut command = std::process::Command::new("git");
+    let head = process::output(command.current_dir(&root).args(["rev-parse", "HEAD"]))?;
+    git(copy, &["checkout", "--quiet", "--force", "--detach", head.trim()])
 }
 
 fn git(folder: &Path, args: &[&str]) -> Result<()> {
@@ -126,9 +145,8 @@ fn git(folder: &Path, args: &[&str]) -> Result<()> {
 
 /// Returns how many worlds it took to find the mutant, or why it was refused.
 fn hunt(copy: &Path, args: &[String]) -> Result<Option<String>> {
-    let mut command = process::cargo(["run"].into_iter().chain(PROFILE));
-    // From mutant to mutant little changes, so most of what was compiled is of use again.
-    command.current_dir(copy).env("CARGO_TARGET_DIR", workspace::root().join(BUILT)).env("CARGO_INCREMENTAL", "1");
+    let mut command = simulator(MUTANT_PROFILE);
+    command.current_dir(copy).env("CARGO_TARGET_DIR", workspace::root().join(BUILT));
     command.args(["--until-failure", "--no-shrink", "--worlds", WORLDS]).args(args);
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| Failure::error(format!("cannot run cargo: {error}")))?;

@@ -37,6 +37,7 @@ mod cron;
 mod daemons;
 mod devices;
 mod endpoints;
+mod ephemeral;
 mod jobs;
 mod leadership;
 mod lifetimes;
@@ -46,7 +47,9 @@ mod namespaces;
 mod nodes;
 mod ownership;
 mod pod_gc;
+mod policies;
 mod quotas;
+mod ranges;
 mod ranking;
 mod replicas;
 mod revisions;
@@ -57,6 +60,7 @@ mod storage;
 mod surge;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub(crate) use catalogue::REASONS;
 pub use catalogue::catalogue;
@@ -91,6 +95,13 @@ pub(crate) const QUOTA: &str = "resourcequota-controller";
 pub(crate) const TTL_AFTER_FINISHED: &str = "ttl-after-finished-controller";
 pub(crate) const RESOURCE_CLAIM: &str = "resourceclaim-controller";
 pub(crate) const AGGREGATION: &str = "clusterrole-aggregation-controller";
+pub(crate) const EPHEMERAL: &str = "ephemeral-volume-controller";
+pub(crate) const SERVICE_CIDR: &str = "service-cidr-controller";
+pub(crate) const BOOTSTRAP_SIGNER: &str = "bootstrap-signer-controller";
+pub(crate) const TOKEN_CLEANER: &str = "token-cleaner-controller";
+pub(crate) const DEVICE_TAINT_EVICTION: &str = "device-taint-eviction-controller";
+pub(crate) const POLICY_STATUS: &str = "validatingadmissionpolicy-status-controller";
+pub(crate) const CLASS_PROTECTION: &str = "volumeattributesclass-protection-controller";
 
 /// Facts about the world that invariants need.
 #[derive(Clone, Debug)]

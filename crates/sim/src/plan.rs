@@ -10,6 +10,7 @@ use steersman_runtime::Descriptor;
 
 pub use edit::{Concurrency, Edit, Share};
 pub use generate::{FULL, NAMESPACES, OWNERS, Owner, OwnerKind, SMALL, Size, generate, home_of};
+pub(crate) use generate::{RULE, RULES};
 
 /// Milliseconds since the world began.
 pub type Millis = u64;

@@ -84,8 +84,9 @@ const ADDRESSES: &str = "ipaddresses.networking.k8s.io";
 /// The resource of quotas.
 const QUOTAS: &str = "resourcequotas";
 /// The reasons of events that are sent again and again, as upstream: what a claim, a pod, an autoscaler or a StatefulSet
-/// waits for (the last, for ever, if it has adopted a pod without the volumes of its claims: the server refuses to change them).
-const REMINDERS: [&str; 13] = [
+/// waits for (the last, for ever, if it has adopted a pod without the volumes of its claims: the server refuses to change them). A
+/// budget with a pod whose owner has no scale, such as a Job, is tried again with back-off (docs/differences.md).
+const REMINDERS: [&str; 14] = [
     "FailedBinding",
     "WaitForFirstConsumer",
     "WaitForPodScheduled",
@@ -99,6 +100,7 @@ const REMINDERS: [&str; 13] = [
     "AmbiguousSelector",
     "FailedScheduling",
     "FailedUpdate",
+    "CalculateExpectedPodCountFailed",
 ];
 /// More is not needed to see why a world is not quiet.
 const RESTLESS_MAX: usize = 20;

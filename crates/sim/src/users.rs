@@ -19,7 +19,9 @@ use tower::Service as _;
 
 use crate::faults::{About, Faults};
 use crate::line::about;
-use crate::plan::{Edit, Fault, How, NAMESPACES, OWNERS, Operation, OwnerKind, Propagation, Verb, home_of};
+use crate::plan::{
+    Edit, Fault, How, NAMESPACES, OWNERS, Operation, OwnerKind, Propagation, RULE, RULES, Verb, home_of,
+};
 use crate::record::Actor;
 use crate::server::{ASKED_BY, Recorder};
 
@@ -108,6 +110,10 @@ impl Users {
             self.cordon(&name, false).await;
             self.label_node(&name, false).await;
             self.taint_node(&name, None).await;
+        }
+        // Pods would be evicted, and made anew, for ever.
+        if everything {
+            self.ask(Method::DELETE, &format!("{RULES}/{RULE}"), JSON, &json!({})).await;
         }
         let is_there = |kind: OwnerKind| everything || !kind.is_furnished();
         for (owner, of) in OWNERS.iter().enumerate().filter(|(_, of)| is_there(of.kind)) {

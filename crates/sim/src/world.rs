@@ -32,6 +32,7 @@ pub use object::{
     Service, Set, SetStatus, Slice, Taint, Toleration,
 };
 pub use others::{Attachment, Autoscaler, Claim, Metric, Request, Volume, zone_of};
+pub(crate) use parse::conditions;
 pub use quotas::{DeviceClaim, Quota};
 pub use workloads::{
     Budget, BudgetStatus, CronJob, DaemonSet, DaemonSetStatus, Indexes, Job, JobStatus, Place, StatefulSet,
@@ -375,13 +376,24 @@ impl<'a> Window<'a> {
         self.change.shown.as_ref()?.hidden.get(resource)
     }
 
+    /// The newest revision that there can have been when the request was sent.
+    fn sent(&self) -> u64 {
+        let sent = self.change.shown.as_ref().and_then(|shown| shown.sent);
+        sent.map_or(u64::MAX, |sent| self.world.revision_before(sent))
+    }
+
     /// Returns the versions of an object in the window, without those before the last write that its author had made when the
     /// request was sent.
     #[must_use]
     pub fn of(&self, resource: &str, history: &'a History) -> Since<'a> {
-        let sent = self.change.shown.as_ref().and_then(|shown| shown.sent);
-        let made = sent.map_or(u64::MAX, |sent| self.world.revision_before(sent));
-        history.since(self.begin(resource), self.hidden(resource)).known_to(&self.change.by, made)
+        history.since(self.begin(resource), self.hidden(resource)).known_to(&self.change.by, self.sent())
+    }
+
+    /// Returns the versions of an object in the window, of any author, without those that were written after the request was
+    /// sent.
+    #[must_use]
+    pub fn until_sent(&self, resource: &str, history: &'a History) -> Since<'a> {
+        self.all_of(resource, history).until(self.sent())
     }
 
     /// Returns the versions of an object in the window, of any author.

@@ -2,8 +2,9 @@
 
 use super::{
     Case, Findings, Judged, Rest, Verdict, accounts, availability, budgets, certificates, collection, conditions,
-    creates, cron, daemons, devices, endpoints, jobs, leadership, lifetimes, mirrors, namespaces, nodes, ownership,
-    pod_gc, quotas, ranking, replicas, revisions, scaling, stateful, statuses, storage, surge,
+    creates, cron, daemons, devices, endpoints, ephemeral, jobs, leadership, lifetimes, mirrors, namespaces, nodes,
+    ownership, pod_gc, policies, quotas, ranges, ranking, replicas, revisions, scaling, stateful, statuses, storage,
+    surge, tokens,
 };
 
 /// Judges a write.
@@ -95,6 +96,11 @@ pub(super) const AT_WRITE: &[(&str, Judged, AtWrite)] = rows![
     Shown quotas::a_quota_counts_what_is_there,
     Shown devices::pods_that_may_run_keep_their_devices,
     Store devices::no_claim_in_use_loses_its_devices,
+    Shown devices::only_pods_with_tainted_devices_are_evicted,
+    Shown ephemeral::claims_of_pods_are_made_for_pods_that_stay,
+    Shown storage::a_class_in_use_stays,
+    Store ranges::no_range_goes_while_addresses_depend_on_it,
+    Store tokens::tokens_live_until_they_expire,
 ];
 
 /// Returns the invariants that are checked once the world is quiet.
@@ -142,6 +148,13 @@ pub(super) const AT_REST: &[(&str, Judged, AtRest)] = rows![
     Rest quotas::quotas_are_true_at_rest,
     Rest devices::devices_belong_to_pods_at_rest,
     Rest devices::every_pod_has_its_claims,
+    Rest ephemeral::every_pod_has_its_volumes,
+    Rest storage::only_what_is_in_use_is_kept,
+    Rest storage::classes_are_protected_or_gone,
+    Rest ranges::ranges_are_ready_or_needed,
+    Rest tokens::expired_tokens_are_deleted,
+    Rest tokens::information_is_signed_by_every_token,
+    Rest policies::policies_are_checked,
 ];
 
 /// What is asked of the managers themselves, once the world is quiet: each write that the store saw of a manager that lives

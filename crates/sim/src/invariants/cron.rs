@@ -66,7 +66,8 @@ pub(super) fn jobs_do_not_run_beside_each_other(case: &Case<'_>) -> Verdict {
 /// "A CronJob creates a Job object approximately once per execution time of its schedule." (website: CronJob, Job creation)
 ///
 /// Asked when the CronJob controller starts a Job: none was started for this time before, over the whole run. Judged against
-/// the store; staleness excuses one of which nothing was shown.
+/// the store; staleness excuses one of which nothing was shown when the request was sent: a request that was answered with an
+/// error and is carried out later may come after the one that repeated it, and after the end of the Job that this one made.
 pub(super) fn no_time_is_started_twice(case: &Case<'_>) -> Verdict {
     let Some((job, owner)) = started(case) else { return Verdict::NotMine };
     let time = job.job().map(|job| job.scheduled.clone()).unwrap_or_default();
@@ -74,7 +75,7 @@ pub(super) fn no_time_is_started_twice(case: &Case<'_>) -> Verdict {
     let window = case.window();
     let was_shown = || {
         let history = case.world.history(JOBS, &job.key);
-        history.is_some_and(|history| window.all_of(JOBS, history).ever(|other| other.uid != job.uid))
+        history.is_some_and(|history| window.until_sent(JOBS, history).ever(|other| other.uid != job.uid))
     };
     Verdict::judge(
         !case.memory.is_started_again,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use steersman_base::{ObjectKey, Uid};
 
 use super::replicas::stays;
-use super::{Case, Findings, RESOURCE_CLAIM, Rest, Verdict};
-use crate::world::{Object, Phase};
+use super::{Case, DEVICE_TAINT_EVICTION, Findings, RESOURCE_CLAIM, Rest, Verdict};
+use crate::world::{Body, Object, Phase};
 
 const CLAIMS: &str = "resourceclaims.resource.k8s.io";
+const RULES: &str = "devicetaintrules.resource.k8s.io";
 
 /// Whether a pod may still run: it has not ended, and if it is terminating, it is on a node.
 fn may_run(pod: &Object) -> bool {
@@ -65,6 +66,25 @@ pub(super) fn no_claim_in_use_loses_its_devices(case: &Case<'_>) -> Verdict {
     Verdict::at_store(is.reserved.is_empty(), || {
         format!("{after} loses its devices, and is reserved for {:?}", is.reserved)
     })
+}
+
+/// "Evict any already-running pods that do not tolerate the device taint." (DeviceTaintEffectNoExecute)
+///
+/// Asked when the device taint eviction controller deletes a pod: it has claims of devices, and there is a rule that ends pods.
+/// Judged against the store; staleness excuses a rule that was there at some time by what was shown.
+pub(super) fn only_pods_with_tainted_devices_are_evicted(case: &Case<'_>) -> Verdict {
+    let Some(deleted) = case.deleted().filter(|_| case.is("pods") && case.by(&[DEVICE_TAINT_EVICTION])) else {
+        return Verdict::NotMine;
+    };
+    let has_claims = case.change.before.as_ref().is_some_and(|pod| pod["spec"]["resourceClaims"].is_array());
+    if !has_claims {
+        return Verdict::Violated(format!("{deleted} is deleted, and has no devices"));
+    }
+    let ends_pods = |rule: &Object| matches!(rule.body, Body::DeviceTaint { ends_pods: true });
+    let at_store = case.world.all(RULES).any(|rule| ends_pods(rule));
+    let window = case.window();
+    let as_shown = || case.world.all_histories(RULES).any(|history| window.all_of(RULES, history).ever(ends_pods));
+    Verdict::judge(at_store, as_shown, || format!("{deleted} is deleted, and no rule ends the users of its devices"))
 }
 
 /// "ReservedFor indicates which entities are currently allowed to use the claim." (ResourceClaimStatus, reservedFor)

@@ -1,9 +1,10 @@
 //! Leadership: which manager may write.
 
 use super::{
-    ACCOUNT, AGGREGATION, ATTACH_DETACH, AUTOSCALER, CRON_JOB, Case, DAEMON_SET, DEPLOYMENT, DISRUPTION, ENDPOINTS,
-    GARBAGE, JOB, MIRRORING, NAMESPACE, NODE_LIFECYCLE, POD_GC, REPLICA_SET, REPLICATION, ROOT_CA, SIGNING, SLICES,
-    STATEFUL_SET, TOKEN, VOLUME_BINDER, Verdict,
+    ACCOUNT, AGGREGATION, ATTACH_DETACH, AUTOSCALER, BOOTSTRAP_SIGNER, CLASS_PROTECTION, CRON_JOB, Case, DAEMON_SET,
+    DEPLOYMENT, DEVICE_TAINT_EVICTION, DISRUPTION, ENDPOINTS, EPHEMERAL, GARBAGE, JOB, MIRRORING, NAMESPACE, NODE_IPAM,
+    NODE_LIFECYCLE, POD_GC, POLICY_STATUS, QUOTA, REPLICA_SET, REPLICATION, RESOURCE_CLAIM, ROOT_CA, SERVICE_CIDR,
+    SIGNING, SLICES, STATEFUL_SET, TAINT_EVICTION, TOKEN, TOKEN_CLEANER, TTL_AFTER_FINISHED, VOLUME_BINDER, Verdict,
 };
 use steersman_base::Istr;
 
@@ -58,7 +59,7 @@ pub(super) fn is_held_by(lease: &Object, identity: Option<&Istr>) -> bool {
 }
 
 /// What each controller may write, beside events: the rules of its role.
-const ROLES: [(&str, &[&str]); 21] = [
+const ROLES: [(&str, &[&str]); 43] = [
     (DEPLOYMENT, &["deployments.apps", "replicasets.apps"]),
     (REPLICA_SET, &["replicasets.apps", "pods"]),
     (REPLICATION, &["replicationcontrollers", "pods"]),
@@ -80,6 +81,28 @@ const ROLES: [(&str, &[&str]); 21] = [
     (VOLUME_BINDER, &["persistentvolumes", "persistentvolumeclaims", "pods"]),
     (ATTACH_DETACH, &["volumeattachments.storage.k8s.io", "nodes"]),
     (NODE_LIFECYCLE, &["nodes", "pods"]),
+    (NODE_IPAM, &["nodes"]),
+    ("ttl-controller", &["nodes"]),
+    (TAINT_EVICTION, &["pods"]),
+    (DEVICE_TAINT_EVICTION, &["pods", "devicetaintrules.resource.k8s.io"]),
+    (RESOURCE_CLAIM, &["resourceclaims.resource.k8s.io", "pods", "podgroups.scheduling.k8s.io"]),
+    ("resourcepoolstatusrequest-controller", &["resourcepoolstatusrequests.resource.k8s.io"]),
+    ("podgroup-protection-controller", &["podgroups.scheduling.k8s.io"]),
+    (QUOTA, &["resourcequotas"]),
+    (TTL_AFTER_FINISHED, &["jobs.batch"]),
+    (EPHEMERAL, &["persistentvolumeclaims"]),
+    ("persistentvolume-expander-controller", &["persistentvolumes", "persistentvolumeclaims"]),
+    ("persistentvolumeclaim-protection-controller", &["persistentvolumeclaims"]),
+    ("persistentvolume-protection-controller", &["persistentvolumes"]),
+    (CLASS_PROTECTION, &["volumeattributesclasses.storage.k8s.io"]),
+    (SERVICE_CIDR, &["servicecidrs.networking.k8s.io"]),
+    (POLICY_STATUS, &["validatingadmissionpolicies.admissionregistration.k8s.io"]),
+    (BOOTSTRAP_SIGNER, &["configmaps"]),
+    (TOKEN_CLEANER, &["secrets"]),
+    ("certificatesigningrequest-approving-controller", &["certificatesigningrequests.certificates.k8s.io"]),
+    ("certificatesigningrequest-cleaner-controller", &["certificatesigningrequests.certificates.k8s.io"]),
+    ("podcertificaterequest-cleaner-controller", &["podcertificaterequests.certificates.k8s.io"]),
+    ("storageversion-garbage-collector-controller", &["storageversions.internal.apiserver.k8s.io"]),
 ];
 
 /// "Corresponding roles exist for each built-in controller, prefixed with `system:controller:`." (website: Using RBAC

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use steersman_base::{Istr, ObjectKey, Uid};
 
 use super::replicas::stays;
-use super::{ATTACH_DETACH, Case, Findings, Rest, VOLUME_BINDER, Verdict};
+use super::{ATTACH_DETACH, CLASS_PROTECTION, Case, Findings, Rest, VOLUME_BINDER, Verdict};
 use crate::world::{Claim, Object, Phase};
 
 pub(super) const CLAIMS: &str = "persistentvolumeclaims";
 pub(super) const VOLUMES: &str = "persistentvolumes";
 const ATTACHMENTS: &str = "volumeattachments.storage.k8s.io";
+const CLASSES: &str = "volumeattributesclasses.storage.k8s.io";
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
+const PROTECTION_OF_VOLUMES: &str = "kubernetes.io/pv-protection";
+const PROTECTION_OF_CLASSES: &str = "kubernetes.io/vac-protection";
 const CLAIM_PROTECTION: &str = "persistentvolumeclaim-protection-controller";
+const VOLUME_PROTECTION: &str = "persistentvolume-protection-controller";
 
 /// "A PVC to PV binding is a one-to-one mapping, using a ClaimRef which is a bi-directional binding between the PersistentVolume
 /// and the PersistentVolumeClaim." (website: Persistent Volumes)
@@ -105,6 +109,89 @@ pub(super) fn a_claim_in_use_stays(case: &Case<'_>) -> Verdict {
             None => String::new(),
         },
     )
+}
+
+/// "PVC removal is postponed until the PVC is no longer actively used by any Pods. Also, if an admin deletes a PV that is bound to a
+/// PVC, the PV is not removed immediately. PV removal is postponed until the PV is no longer bound to a PVC." (website: Persistent
+/// Volumes)
+///
+/// At rest: a claim that is terminating and still protected is used by a pod on a node, and such a volume is bound.
+pub(super) fn only_what_is_in_use_is_kept(rest: &Rest<'_>, found: &mut Findings) {
+    let is_kept = |object: &Object, finalizer| object.is_terminating() && object.has_finalizer(finalizer);
+    let claims = rest.world.all(CLAIMS).filter(|_| rest.options.runs(CLAIM_PROTECTION));
+    for claim in claims.filter(|claim| is_kept(claim, PROTECTION)) {
+        let uses = |pod: &&Arc<Object>| {
+            pod.pod().is_some_and(|pod| {
+                !pod.node.is_empty() && pod.phase != Phase::Ended && pod.claims.contains(&claim.key.name)
+            })
+        };
+        let is_used = rest.world.content(&claim.key.namespace).any(|pod| uses(&pod));
+        found.expect(is_used, || format!("{claim} is terminating and kept, and no pod uses it"));
+    }
+    let volumes = rest.world.all(VOLUMES).filter(|_| rest.options.runs(VOLUME_PROTECTION));
+    for volume in volumes.filter(|volume| is_kept(volume, PROTECTION_OF_VOLUMES)) {
+        let is_bound = volume.volume().is_some_and(|volume| volume.phase == "Bound");
+        found.expect(is_bound, || format!("{volume} is terminating and kept, and not bound"));
+    }
+}
+
+fn names_class(claim: &Object, class: &Istr) -> bool {
+    claim.claim().is_some_and(|claim| claim.attributes == *class)
+}
+
+/// "Controller is controller that adds and removes VACProtectionFinalizer from VACs that are not used by any PV or PVC."
+/// (upstream's `vac_protection_controller.go`)
+///
+/// Asked when the controller takes its finalizer off a class of volume attributes: no claim names it. Judged against the store;
+/// staleness excuses claims that did not at some time by what was shown.
+pub(super) fn a_class_in_use_stays(case: &Case<'_>) -> Verdict {
+    let Some(before) = case.step.before.as_ref().filter(|_| case.is(CLASSES) && case.by(&[CLASS_PROTECTION])) else {
+        return Verdict::NotMine;
+    };
+    let is_kept = case.step.after.as_ref().is_some_and(|after| after.has_finalizer(PROTECTION_OF_CLASSES));
+    if is_kept || !before.has_finalizer(PROTECTION_OF_CLASSES) {
+        return Verdict::NotMine;
+    }
+    let class = &before.key.name;
+    let window = case.window();
+    let always_names = |claim: &&Arc<Object>| {
+        window.of_key(CLAIMS, &claim.key).is_some_and(|versions| versions.always(|claim| names_class(claim, class)))
+    };
+    let users = || case.world.all(CLAIMS).filter(|claim| names_class(claim, class));
+    let found = users().find(always_names);
+    Verdict::judge(
+        users().next().is_none(),
+        || found.is_none(),
+        || match found {
+            Some(claim) => format!("{before} is let go, and {claim} names it"),
+            None => String::new(),
+        },
+    )
+}
+
+/// The sentence of [`a_class_in_use_stays`].
+///
+/// At rest: a class that stays has the finalizer, and a claim or a volume names one that is terminating.
+pub(super) fn classes_are_protected_or_gone(rest: &Rest<'_>, found: &mut Findings) {
+    if !rest.options.runs(CLASS_PROTECTION) {
+        return;
+    }
+    for class in rest.world.all(CLASSES) {
+        let is_right = if class.is_terminating() {
+            let is_named = |volume: &Arc<Object>| {
+                let raw = rest.world.raw(VOLUMES, &volume.key);
+                raw.is_some_and(|raw| raw["spec"]["volumeAttributesClassName"] == *class.key.name)
+            };
+            rest.world.all(CLAIMS).any(|claim| names_class(claim, &class.key.name))
+                || rest.world.all(VOLUMES).any(is_named)
+        } else {
+            class.has_finalizer(PROTECTION_OF_CLASSES)
+        };
+        found.expect(is_right, || {
+            let is = if class.is_terminating() { "terminating, and nothing names it" } else { "not protected" };
+            format!("{class} is {is}")
+        });
+    }
 }
 
 /// "ReadWriteOnce: the volume can be mounted as read-write by a single node." (website: Persistent Volumes)

@@ -1,5 +1,6 @@
 //! Each invariant fires on a stream of changes that violates it, and is silent on legal ones, excuses included.
 
+mod further;
 mod gc;
 mod later;
 mod legal;
@@ -29,6 +30,7 @@ fn violations() -> Vec<(&'static str, Stream)> {
         nodes::VIOLATIONS,
         others::VIOLATIONS,
         later::VIOLATIONS,
+        further::VIOLATIONS,
     ]
     .concat()
 }
@@ -60,7 +62,7 @@ fn every_invariant_has_a_stream_that_violates_it() {
 #[test]
 fn nothing_fires_on_what_is_legal() {
     let mut wrong = Vec::new();
-    let legal = [legal::LEGAL, workloads::LEGAL, nodes::LEGAL, others::LEGAL, later::LEGAL].concat();
+    let legal = [legal::LEGAL, workloads::LEGAL, nodes::LEGAL, others::LEGAL, later::LEGAL, further::LEGAL].concat();
     for (name, stream) in legal {
         let mut story = Story::new();
         stream(&mut story);

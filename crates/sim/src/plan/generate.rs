@@ -1,6 +1,7 @@
 //! Plans from seeds.
 
 mod faults;
+mod further;
 mod later;
 mod others;
 mod workloads;
@@ -10,6 +11,8 @@ use fastrand::Rng;
 use super::{
     Edit, Fault, Millis, Operation, Options, Plan, Propagation, Share, Step, Target, Window, minutes, seconds,
 };
+
+pub(crate) use further::{RULE, RULES};
 
 /// Something that users make and change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +203,7 @@ pub struct Size {
     pub ends: Millis,
     /// Whether nodes serve metrics, provision and attach volumes and have devices, and users use all that.
     pub furnished: bool,
-    /// Whether there are quotas, claims of devices and times to live, too.
+    /// Whether there are quotas, claims of devices, times to live and what few controllers are about, too.
     pub later: bool,
 }
 
@@ -266,7 +269,9 @@ pub fn generate(seed: u64, size: Size) -> Plan {
     }
     faults.extend(faults::later_ones(seed, &options));
     if size.later {
+        faults.extend(faults::further_ones(seed, &options));
         operations.extend(later::operations(seed, &options, size.operations));
+        operations.extend(further::operations(seed, &options, size.operations));
         operations.sort_by_key(|step| step.at);
     }
     Plan { seed, options, operations, faults }

@@ -1,6 +1,6 @@
 //! The names under which faults and operations are counted.
 
-use super::{Fault, Operation, Propagation};
+use super::{Fault, How, Operation, Propagation};
 
 // === impl Fault ===
 
@@ -67,7 +67,7 @@ impl Fault {
 
 impl Operation {
     /// The names of all operations, as they are counted.
-    pub const NAMES: [&'static str; 68] = [
+    pub const NAMES: [&'static str; 71] = [
         "create",
         "scale",
         "roll image",
@@ -136,6 +136,9 @@ impl Operation {
         "volume by hand",
         "time to live",
         "quota",
+        "create another kind",
+        "change another kind",
+        "delete another kind",
     ];
 
     /// The name under which it is counted.
@@ -169,8 +172,9 @@ impl Operation {
             Self::ResumeNode { .. } | Self::Uncordon { .. } => "resume node",
             Self::LabelNode { .. } => "label node",
             Self::TaintNode { .. } => "taint node",
-            // Random worlds have none: it is not among the names.
-            Self::Request { .. } => "request",
+            Self::Request { how: How::Create, .. } => "create another kind",
+            Self::Request { how: How::Patch, .. } => "change another kind",
+            Self::Request { how: How::Delete, .. } => "delete another kind",
         }
     }
 }

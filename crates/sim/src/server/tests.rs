@@ -40,3 +40,14 @@ async fn a_write_that_is_not_in_the_decision_log_is_found() {
     recorder.check_reasons(&BTreeMap::from([(0, Log::new(clock))]));
     assert_eq!(told(recorder.finish()), 1);
 }
+
+#[test]
+fn an_event_about_what_is_waited_for_may_come_again() {
+    let event = |reason: &str, message: &str| serde_json::json!({ "reason": reason, "message": message });
+    let no_scale =
+        "Failed to calculate the number of expected pods: jobs.batch does not implement the scale subresource";
+    assert!(is_reminder(&event("CalculateExpectedPodCountFailed", no_scale)));
+    assert!(is_reminder(&event("FailedCreate", "create Claim data-db-0 for Pod db-0: data-db-0 is being deleted")));
+    assert!(!is_reminder(&event("FailedCreate", "create Pod db-0: refused")));
+    assert!(!is_reminder(&event("SuccessfulCreate", "create Pod db-0")));
+}

@@ -123,6 +123,13 @@ impl<'a> Since<'a> {
         self
     }
 
+    /// Removes the versions that were written after this revision.
+    #[must_use]
+    pub fn until(mut self, revision: u64) -> Self {
+        self.versions.retain(|version| version.revision <= revision);
+        self
+    }
+
     /// Removes the newest version: what there was before the last write.
     #[must_use]
     pub fn but_last(mut self) -> Self {

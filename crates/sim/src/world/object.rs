@@ -100,6 +100,11 @@ pub enum Body {
     Quota(Box<Quota>),
     /// A ResourceClaim.
     DeviceClaim(DeviceClaim),
+    /// A DeviceTaintRule.
+    DeviceTaint {
+        /// Whether it ends pods that use the devices.
+        ends_pods: bool,
+    },
     /// Any other kind.
     Other,
 }
@@ -133,6 +138,8 @@ pub struct Pod {
     pub tolerations: Vec<Toleration>,
     /// The claims of volumes that it uses.
     pub claims: Vec<Istr>,
+    /// The claims of volumes that are made for it.
+    pub own_claims: Vec<Istr>,
     /// How many claims of devices it has by templates.
     pub claims_by_template: usize,
     /// The claims of devices that were made for it.

@@ -58,6 +58,8 @@ pub struct Claim {
     pub volume: Istr,
     /// `spec.storageClassName`.
     pub class: Istr,
+    /// `spec.volumeAttributesClassName`.
+    pub attributes: Istr,
 }
 
 /// A PersistentVolume.
@@ -160,6 +162,7 @@ impl Claim {
             phase: text(&value["status"]["phase"]),
             volume: text(&value["spec"]["volumeName"]),
             class: text(&value["spec"]["storageClassName"]),
+            attributes: text(&value["spec"]["volumeAttributesClassName"]),
         }
     }
 
@@ -202,18 +205,17 @@ impl Attachment {
     }
 }
 
-/// The names of the claims that a pod uses.
-pub(super) fn claims_of_pod(value: &Value) -> Vec<Istr> {
-    let pod = &value["metadata"]["name"];
-    let claim = |volume: &Value| match volume["persistentVolumeClaim"]["claimName"].as_str() {
-        Some(name) => Some(Istr::new(name)),
-        None if volume["ephemeral"].is_object() => {
-            let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            Some(Istr::new(&format!("{}-{}", part(pod), part(&volume["name"]))))
-        }
-        None => None,
+/// The names of the claims that a pod uses, and of those of them that are made for it.
+pub(super) fn claims_of_pod(value: &Value) -> (Vec<Istr>, Vec<Istr>) {
+    let pod = value["metadata"]["name"].as_str().unwrap_or_default();
+    let given = |volume: &Value| volume["persistentVolumeClaim"]["claimName"].as_str().map(Istr::new);
+    let made = |volume: &Value| {
+        let name = volume["name"].as_str().filter(|_| volume["ephemeral"].is_object())?;
+        Some(Istr::new(&format!("{pod}-{name}")))
     };
-    list(&value["spec"]["volumes"]).filter_map(claim).collect()
+    let volumes = || list(&value["spec"]["volumes"]);
+    let all = volumes().filter_map(|volume| given(volume).or_else(|| made(volume)));
+    (all.collect(), volumes().filter_map(made).collect())
 }
 
 /// The zone of a node, as the node lifecycle controller knows it: region and zone.

@@ -108,6 +108,9 @@ impl Body {
             "persistentvolumes" => Self::Volume(Volume::parse(value)),
             "resourcequotas" => Self::Quota(Box::new(Quota::parse(value))),
             "resourceclaims.resource.k8s.io" => Self::DeviceClaim(DeviceClaim::parse(value)),
+            "devicetaintrules.resource.k8s.io" => {
+                Self::DeviceTaint { ends_pods: value["spec"]["taint"]["effect"] == "NoExecute" }
+            }
             "volumeattachments.storage.k8s.io" => Self::Attachment(Attachment::parse(value)),
             "nodes" => Self::Node(Node {
                 taints: list(&value["spec"]["taints"]).map(Taint::parse).collect(),
@@ -152,6 +155,7 @@ impl Pod {
         }
         ips.retain(|ip| !ip.is_empty());
         let (claims_by_template, device_claims) = device_claims_of_pod(value);
+        let (claims, own_claims) = claims_of_pod(value);
         Self {
             phase,
             node: text(&spec["nodeName"]),
@@ -165,7 +169,8 @@ impl Pod {
             index: annotation(value, annotations::JOB_COMPLETION_INDEX).and_then(|index| index.parse().ok()),
             image: text(&spec["containers"][0]["image"]),
             tolerations: list(&spec["tolerations"]).map(Toleration::parse).collect(),
-            claims: claims_of_pod(value),
+            claims,
+            own_claims,
             claims_by_template,
             device_claims,
         }
@@ -366,7 +371,7 @@ pub(super) fn usable(selector: Option<Selector>, template: &StringMap) -> Option
     selector.filter(|selector| !selector.is_everything() && selector.matches(template))
 }
 
-pub(super) fn conditions(value: &Value) -> Vec<Condition> {
+pub(crate) fn conditions(value: &Value) -> Vec<Condition> {
     list(&value["status"]["conditions"]).filter_map(|condition| Condition::deserialize(condition).ok()).collect()
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Story {
 }
 
 /// The resource of each kind.
-const RESOURCES: [(&str, &str); 26] = [
+const RESOURCES: [(&str, &str); 31] = [
     ("Pod", "pods"),
     ("ReplicaSet", "replicasets.apps"),
     ("ReplicationController", "replicationcontrollers"),
@@ -54,6 +54,11 @@ const RESOURCES: [(&str, &str); 26] = [
     ("VolumeAttachment", "volumeattachments.storage.k8s.io"),
     ("ResourceQuota", "resourcequotas"),
     ("ResourceClaim", "resourceclaims.resource.k8s.io"),
+    ("DeviceTaintRule", "devicetaintrules.resource.k8s.io"),
+    ("ServiceCIDR", "servicecidrs.networking.k8s.io"),
+    ("IPAddress", "ipaddresses.networking.k8s.io"),
+    ("VolumeAttributesClass", "volumeattributesclasses.storage.k8s.io"),
+    ("ValidatingAdmissionPolicy", "validatingadmissionpolicies.admissionregistration.k8s.io"),
 ];
 
 pub(super) const NS: &str = "shop";
@@ -240,8 +245,14 @@ fn address(kind: &str, name: &str) -> (Istr, ObjectKey) {
         | "ClusterRole"
         | "CertificateSigningRequest"
         | "PersistentVolume"
-        | "VolumeAttachment" => "",
+        | "VolumeAttachment"
+        | "DeviceTaintRule"
+        | "ServiceCIDR"
+        | "IPAddress"
+        | "VolumeAttributesClass"
+        | "ValidatingAdmissionPolicy" => "",
         "Lease" => "kube-system",
+        "ConfigMap" if name == "cluster-info" => "kube-public",
         _ => NS,
     };
     (resource(kind), ObjectKey::new(namespace, name))

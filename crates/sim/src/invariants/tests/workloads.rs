@@ -95,6 +95,15 @@ fn run(story: &Story, name: &str, finished: bool) -> Value {
     story.owned(made, "CronJob", "tick")
 }
 
+/// The Job of `run` is started, ends, and is deleted as history.
+fn runs_and_is_forgotten(story: &mut Story, name: &str) {
+    let made = run(story, name, false);
+    story.write(CRON_JOB, made);
+    let ended = json!({ "status": { "conditions": [{ "type": "Complete", "status": "True" }] } });
+    story.write(CRON_JOB, with(named("Job", name), &ended));
+    story.deletes(CRON_JOB, "Job", name);
+}
+
 fn budget(story: &mut Story, status: &Value) {
     let spec = json!({ "minAvailable": 1, "selector": { "matchLabels": { "app": "web" } } });
     story.user(with(named("PodDisruptionBudget", "floor"), &json!({ "spec": spec, "status": status })));
@@ -272,19 +281,17 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
     ("no_time_is_started_twice", |story| {
         cron_job(story, "Allow", 0);
         for _ in 0..2 {
-            let made = run(story, "tick-1", false);
-            story.write(CRON_JOB, made);
-            story.write(
-                CRON_JOB,
-                with(
-                    named("Job", "tick-1"),
-                    &json!({ "status": {
-                "conditions": [{ "type": "Complete", "status": "True" }],
-            } }),
-                ),
-            );
-            story.deletes(CRON_JOB, "Job", "tick-1");
+            runs_and_is_forgotten(story, "tick-1");
         }
+    }),
+    ("no_time_is_started_twice", |story| {
+        cron_job(story, "Allow", 0);
+        runs_and_is_forgotten(story, "tick-1");
+        story.wait(20);
+        // Sent late, and the Job before was there by then.
+        story.sent(story.now().plus_seconds(-9));
+        let made = run(story, "tick-1", false);
+        story.write(CRON_JOB, made);
     }),
     ("running_jobs_and_the_history_are_kept", |story| {
         cron_job(story, "Allow", 1);
@@ -335,6 +342,21 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
 
 /// Streams that violate nothing.
 pub(super) const LEGAL: &[(&str, Stream)] = &[
+    (
+        "a Job is started again by a request that was answered with an error before the Job of the repeated one ran",
+        |story| {
+            cron_job(story, "Allow", 0);
+            story.wait(LONG);
+            let sent = story.now();
+            story.wait(1);
+            runs_and_is_forgotten(story, "tick-1");
+            story.wait(8);
+            story.sent(sent);
+            let made = run(story, "tick-1", false);
+            story.write(CRON_JOB, made);
+            expect_stale(story, "no_time_is_started_twice");
+        },
+    ),
     ("a StatefulSet grows in order, and shrinks from the end", |story| {
         stateful_set(story, 2, &json!({}));
         for ordinal in 0..2 {

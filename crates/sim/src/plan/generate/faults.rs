@@ -61,6 +61,56 @@ const WRITTEN: [(&str, &str); 23] = [
     ("node-lifecycle-controller", "nodes"),
 ];
 
+/// What else watches may be late, of what came to the worlds later.
+const WATCHED_FURTHER: [(&str, u32); 17] = [
+    ("resourceclaims.resource.k8s.io", 6),
+    ("resourceclaimtemplates.resource.k8s.io", 1),
+    ("resourceslices.resource.k8s.io", 2),
+    ("devicetaintrules.resource.k8s.io", 3),
+    ("resourcequotas", 4),
+    ("servicecidrs.networking.k8s.io", 4),
+    ("ipaddresses.networking.k8s.io", 4),
+    ("secrets", 4),
+    ("configmaps", 3),
+    ("serviceaccounts", 2),
+    ("persistentvolumeclaims", 5),
+    ("persistentvolumes", 3),
+    ("pods", 6),
+    ("jobs.batch", 2),
+    ("clusterroles.rbac.authorization.k8s.io", 3),
+    ("volumeattributesclasses.storage.k8s.io", 3),
+    ("validatingadmissionpolicies.admissionregistration.k8s.io", 2),
+];
+
+/// What else is written, and by whom.
+const WRITTEN_FURTHER: [(&str, &str); 25] = [
+    ("resourceclaim-controller", "resourceclaims.resource.k8s.io"),
+    ("resourceclaim-controller", "pods"),
+    ("resourcequota-controller", "resourcequotas"),
+    ("ttl-after-finished-controller", "jobs.batch"),
+    ("taint-eviction-controller", "pods"),
+    ("device-taint-eviction-controller", "pods"),
+    ("device-taint-eviction-controller", "devicetaintrules.resource.k8s.io"),
+    ("pod-garbage-collector-controller", "pods"),
+    ("ephemeral-volume-controller", "persistentvolumeclaims"),
+    ("persistentvolumeclaim-protection-controller", "persistentvolumeclaims"),
+    ("persistentvolume-protection-controller", "persistentvolumes"),
+    ("persistentvolume-expander-controller", "persistentvolumeclaims"),
+    ("volumeattributesclass-protection-controller", "volumeattributesclasses.storage.k8s.io"),
+    ("service-cidr-controller", "servicecidrs.networking.k8s.io"),
+    ("serviceaccount-controller", "serviceaccounts"),
+    ("serviceaccount-token-controller", "secrets"),
+    ("root-ca-certificate-publisher-controller", "configmaps"),
+    ("bootstrap-signer-controller", "configmaps"),
+    ("token-cleaner-controller", "secrets"),
+    ("endpointslice-mirroring-controller", "endpointslices.discovery.k8s.io"),
+    ("clusterrole-aggregation-controller", "clusterroles.rbac.authorization.k8s.io"),
+    ("certificatesigningrequest-signing-controller", "certificatesigningrequests.certificates.k8s.io"),
+    ("node-ipam-controller", "nodes"),
+    ("ttl-controller", "nodes"),
+    ("validatingadmissionpolicy-status-controller", "validatingadmissionpolicies.admissionregistration.k8s.io"),
+];
+
 /// How many of both, from the first, there are in worlds that are not furnished.
 const WATCHED_ANYWAY: usize = 20;
 const WRITTEN_ANYWAY: usize = 18;
@@ -116,8 +166,59 @@ pub(super) fn later_ones(seed: u64, options: &Options) -> Vec<Window> {
     (0..count).map(window).collect()
 }
 
+/// Returns faults of the watches and writes of the controllers that came to the worlds later, from a chance of their own.
+pub(super) fn further_ones(seed: u64, options: &Options) -> Vec<Window> {
+    let mut random = Rng::with_seed(seed ^ FURTHER_ONES);
+    let count = random.usize(..5);
+    let window = |_| {
+        let manager = (random.u8(..3) > 0).then(|| random.usize(..options.managers));
+        let from = random.u64(..options.ends - LAST - minutes(1));
+        let (length, on, fault) =
+            if random.bool() { further_watch(&mut random, manager) } else { further_write(&mut random, manager) };
+        Window { from, to: (from + length).min(options.ends - LAST), on, fault }
+    };
+    (0..count).map(window).collect()
+}
+
+fn further_watch(random: &mut Rng, manager: Option<usize>) -> (Millis, Target, Fault) {
+    let resource = Some(weighted(random, &WATCHED_FURTHER).to_owned());
+    let on = Target { manager, resource, ..Target::default() };
+    let (length, fault) = match random.u32(..12) {
+        0..4 => (random.u64(minutes(1)..minutes(10)), Fault::WatchLate(lateness(random))),
+        4..7 => (random.u64(seconds(10)..minutes(10)), Fault::WatchStill),
+        7..8 => (random.u64(minutes(1)..minutes(5)), Fault::WatchRepeats),
+        8..11 => (random.u64(seconds(5)..minutes(4)), Fault::WatchHides),
+        _ => {
+            let past = random.u64(seconds(1)..minutes(5));
+            (random.u64(seconds(5)..seconds(45)), Fault::ListsFromThePast(past))
+        }
+    };
+    (length, on, fault)
+}
+
+fn further_write(random: &mut Rng, manager: Option<usize>) -> (Millis, Target, Fault) {
+    let (controller, resource) = WRITTEN_FURTHER[random.usize(..WRITTEN_FURTHER.len())];
+    let controller = Some(controller.to_owned());
+    // What it reads round the caches, too, sometimes.
+    let resource = (random.u8(..3) > 0).then(|| resource.to_owned());
+    let on = Target { manager, controller, resource, ..Target::default() };
+    let one_in = 1 + random.u32(..4);
+    let code = [500, 502, 503, 504][random.usize(..4)];
+    let fault = match random.u32(..8) {
+        0..2 => Fault::RepliesLost(one_in),
+        2 => Fault::RequestsLost(one_in),
+        3 => Fault::DoneThen(code, one_in),
+        4 => Fault::RequestsLate(random.u64(100..seconds(10))),
+        5 => Fault::AnsweredThenDone(code, random.u64(2..seconds(10)), one_in),
+        6 => Fault::NeverAnswered(one_in + 1),
+        _ => Fault::WebhookRefuses(one_in),
+    };
+    (random.u64(seconds(30)..minutes(5)), on, fault)
+}
+
 /// Tells the chance of the later faults from that of the others.
 const LATER_ONES: u64 = 0x6c61_7465;
+const FURTHER_ONES: u64 = 0x6675_7274;
 
 /// Chooses what a fault is about, which concerns one manager or all.
 struct Targets<'o> {
