@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use steersman_base::{Istr, ObjectKey};
 use steersman_informer::Change;
+use steersman_model::View;
 use steersman_model::core::pod::{ClaimStatus, ResourceClaim};
 use steersman_model::resource::ResourceClaimView;
 
@@ -29,6 +30,11 @@ pub(super) struct TaintRule {
 
 /// A device for a request, by its number.
 pub(super) type Picked = (usize, Istr);
+
+/// Whether a claim has no devices, and may get some.
+pub(super) fn is_waiting(claim: &ResourceClaimView) -> bool {
+    claim.status.allocation.is_none() && !claim.meta().is_terminating()
+}
 
 /// Returns the requests of a claim; `None` if it asks for something else than a number of our devices.
 pub(super) fn requests(spec: &Value) -> Option<Vec<Request>> {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steersman_base::{Istr, ObjectKey, Resource, Uid};
+use steersman_base::{Istr, ObjectKey, Resource, ResourceVersion};
 use steersman_informer::{Index, Lister};
 use steersman_model::resource::ResourceClaimView;
 use steersman_model::{Kind, View};
 use steersman_runtime::{Action, Context, Error, Patch, Reconciler, WriteError, reasons};
 
 use super::memory::Taken;
-use super::plan::{pick, requests, results, taint_rules, used};
+use super::plan::{is_waiting, pick, requests, results, taint_rules};
 use super::{DevicesOptions, object, published};
 use crate::view::SimPodView;
 
@@ -60,16 +60,19 @@ impl Reconciler for Devices {
         let is_same = live["metadata"]["uid"] == json!(claim.meta().uid) && live["status"]["allocation"].is_null();
         let Some(requests) = requests(&live["spec"]).filter(|_| is_same) else { return Ok(Action::Done) };
         let rules = taint_rules(&cx.live.get_document(RULES).await?.unwrap_or_default());
-        let all = self.claims.list();
-        let is_pending = |uid: &Uid| all.iter().any(|claim| claim.meta().uid == *uid && is_waiting(claim));
-        let in_cache = used(all.iter().map(|claim| &**claim));
+        let has_user = |claim: &ObjectKey| !self.users.get(claim).is_empty();
         let pick = |used: &_| pick(&requests, self.options.count, used, &rules);
-        let Some(picked) = self.taken.take(&claim.meta().uid, in_cache, is_pending, pick) else {
+        let uid = &claim.meta().uid;
+        let Some(picked) = self.taken.take(uid, &self.claims.list(), has_user, pick) else {
             // When a device is free, the claim is enqueued.
             return Ok(if rules.is_empty() { Action::Done } else { Action::After(TAINTED_PAUSE) });
         };
         match self.allocate(cx, &claim, live, &pod, results(&requests, &picked)).await {
-            Ok(()) | Err(WriteError::NotFound) => Ok(Action::Done),
+            Ok(version) => {
+                self.taken.written(uid, &version);
+                Ok(Action::Done)
+            }
+            Err(WriteError::NotFound) => Ok(Action::Done),
             Err(WriteError::Conflict) => Ok(Action::Again),
             Err(error) => Err(error.into()),
         }
@@ -85,7 +88,7 @@ impl Devices {
         }
     }
 
-    /// Protects the claim, and allocates it.
+    /// Protects the claim, and allocates it. Returns its version then.
     async fn allocate(
         &self,
         cx: &Context,
@@ -93,7 +96,7 @@ impl Devices {
         live: Value,
         pod: &SimPodView,
         results: Vec<Value>,
-    ) -> Result<(), WriteError> {
+    ) -> Result<ResourceVersion, WriteError> {
         let meta = claim.meta();
         let key = meta.key();
         let write = cx.writer.on_behalf_of(meta);
@@ -109,10 +112,7 @@ impl Devices {
         let user = json!({ "resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid });
         let status = json!({ "allocation": { "devices": { "results": results } }, "reservedFor": [user] });
         let patch = json!({ "metadata": { "uid": meta.uid, "resourceVersion": version }, "status": status });
-        write.patch_subresource(CLAIMS, &key, "status", Patch::Merge(&patch), &why).await.map(drop)
+        let written = write.patch_subresource(CLAIMS, &key, "status", Patch::Merge(&patch), &why).await?;
+        Ok(written.resource_version)
     }
-}
-
-fn is_waiting(claim: &ResourceClaimView) -> bool {
-    claim.status.allocation.is_none() && !claim.meta().is_terminating()
 }

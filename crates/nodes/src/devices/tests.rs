@@ -1,11 +1,14 @@
 //! Tables of the decisions.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_base::Istr;
+use steersman_model::resource::ResourceClaimView;
 use steersman_model::{Encoded, View};
 
+use super::memory::Taken;
 use super::plan::{Picked, Request, TaintRule, claims_of, lacking, pick, requests, results, taint_rules};
 use crate::view::SimPodView;
 
@@ -104,4 +107,30 @@ fn a_pod_waits_until_its_claims_are_made_and_allocated() {
     let not_needed = pod(json!([{ "name": "a" }]), "");
     assert_eq!(lacking(&not_needed, |_| true), None);
     assert!(claims_of(&pod(json!([{ "name": "a", "resourceClaimName": "web-a" }]), "node-0")).is_empty());
+}
+
+/// A claim that was given a device and lost it again looks as it did before, but for its version.
+#[test]
+fn a_device_is_free_when_the_cache_shows_its_claim_as_it_was_written_or_later() {
+    let claim = |uid: &str, version: &str| {
+        let metadata = json!({ "name": uid, "namespace": "ns", "uid": uid, "resourceVersion": version });
+        let body = json!({ "metadata": metadata }).to_string();
+        Arc::new(ResourceClaimView::decode(Encoded::Json(body.as_bytes())).unwrap())
+    };
+    let only = [Request { name: "r".into(), count: 1, tolerations: Vec::new() }];
+    let gets = |taken: &Taken, uid: &str, version_of_a: &str, has_user: bool| {
+        let all = [claim("a", version_of_a), claim("b", "4")];
+        taken.take(&uid.into(), &all, |_| has_user, |used| pick(&only, 1, used, &[])).is_some()
+    };
+    let taken = Taken::default();
+    assert!(gets(&taken, "a", "3", true));
+    assert!(!gets(&taken, "b", "3", true), "it is being written");
+    taken.written(&"a".into(), &"6".into());
+    assert!(!gets(&taken, "b", "5", true), "the cache does not show it yet");
+    assert!(gets(&taken, "b", "8", true), "the device was taken from it since");
+
+    let taken = Taken::default();
+    assert!(gets(&taken, "a", "3", true));
+    assert!(!gets(&taken, "b", "3", true), "the outcome is unknown, and a pod waits for it");
+    assert!(gets(&taken, "b", "3", false), "no pod does");
 }
